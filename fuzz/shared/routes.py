@@ -76,7 +76,7 @@ def _send(*names: str) -> Content:
         given = {
             "username": call.username,
             **dict.fromkeys(("password", "oldPassword", "old_password"), call.password),
-            **dict.fromkeys(("newPassword", "new_password", "new_password_again"), call.new_password),
+            **dict.fromkeys(("newPassword", "new_password"), call.new_password),
             "phone": call.phone,
             "code": call.text_code,
             "ticket": call.token,
@@ -116,7 +116,7 @@ SENT: Final[Mapping[Verb, Content]] = {
 }
 """Content sent to the interface, and entered in the form of a page; verbs without content are left out."""
 ENTERED: Final[Mapping[Verb, Content]] = {
-    Verb.CHANGE_PASSWORD: _send("old_password", "new_password", "new_password_again"),
+    Verb.CHANGE_PASSWORD: _send("old_password", "new_password"),
     Verb.REQUEST_TEXT_CODE: _send("phone"),
     Verb.RECOVER_PASSWORD: _send("phone", "code", "new_password"),
     Verb.RESET_SECRET: lambda call: {"keepOldForSeconds": call.keep_seconds or 0},

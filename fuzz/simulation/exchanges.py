@@ -313,7 +313,8 @@ class Exchanges:
             operation.outcome = Outcome.UNKNOWN
             self.story.log_operation(operation, f"{response.status}, and not as documented")
             return
-        answer = self._complete(call, _answer_of(call, response), source)
+        key = instance.policy.second_factor_key
+        answer = self._complete(call, _answer_of(call, response, key), source)
         seen = [one for one in self.witness.seen.get(operation.number, ()) if one.kind not in AHEAD]
         if call.verb is Verb.REQUEST_TEXT_CODE and seen:
             answer = answer._replace(code=seen[-1].code)
@@ -398,9 +399,9 @@ class Exchanges:
         self.history.note(operation.step, call, now, answer)
 
 
-def _answer_of(call: Call, response: Response) -> Answer:
+def _answer_of(call: Call, response: Response, key: bytes) -> Answer:
     if response.status < 500 and call.face is Face.PAGE:
-        return answer_of_page(call, response)
+        return answer_of_page(call, response, key)
     if response.status == 200 and call.face is Face.SHEET:
         return answer_of_import(call, response)
     return answer_of(call, response)

@@ -4,7 +4,9 @@ A browser first opens the page with the form. Its hidden fields prove that the f
 form of an existing record contains the stored values.
 """
 
+import json
 import re
+import zlib
 from collections.abc import Mapping
 from html import unescape
 from html.parser import HTMLParser
@@ -24,6 +26,7 @@ from ostiary_core.http.envelope import text_of
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.secret import PERSONAL_TOKEN_PREFIX
 from ostiary_core.model.why import Why
+from ostiary_web.http.sealing import unseal
 from ostiary_web.texts import LANGUAGES
 
 _ANY_FORM: Final = "/login?switch=1"
@@ -209,11 +212,11 @@ def code_or_reason(response: Response) -> str:
 _SIGNING_IN: Final = (Verb.SIGN_IN, Verb.REFRESH_LOGIN, Verb.ENTER_FACTOR)
 
 
-def _values_shown(response: Response) -> dict[str, str]:
-    """Return the hidden values of the form on a page."""
-    reader = _FormReader(None)
-    reader.feed(response.body.decode())
-    return {name: values[0] for name, values in reader.values.items()}
+def _values_kept(response: Response, key: bytes) -> dict[str, str]:
+    """Return what the browser keeps for the page that it is redirected to."""
+    sealed = _cookies(response).get("ostiary_kept", "").partition(";")[0]
+    content = unseal(key, sealed)
+    return {} if content is None else dict(json.loads(zlib.decompress(content))[-1])
 
 
 def _login_in_cookies(response: Response) -> Answer:
@@ -228,19 +231,22 @@ def _login_in_cookies(response: Response) -> Answer:
     )
 
 
-def answer_of_page(call: Call, response: Response) -> Answer:
-    """Return the answer on a page, in the interface's words, as far as the page shows it."""
+def answer_of_page(call: Call, response: Response, key: bytes) -> Answer:
+    """Return the answer on a page, in the interface's words, as far as the page shows it.
+
+    What a redirect keeps for its page is unsealed with the servers' `key`.
+    """
     if response.status >= 400:
         return refusal(code_or_reason(response))
     location = response.field("location")
-    is_sent_to_sign_in = location.startswith("/login") and "recovered=1" not in location
+    is_sent_to_sign_in = location.startswith("/login?") and "recovered=1" not in location
     if is_sent_to_sign_in and call.verb is not Verb.SIGN_OUT:
         return refusal("A1001")
     if location.startswith("/password") and call.verb not in _SIGNING_IN:
         return refusal("A1004")
     if location.startswith("/account/second-factor?next="):
         return refusal("A1009")
-    shown = _values_shown(response) if call.verb in (Verb.SIGN_IN, Verb.BEGIN_FACTOR) else {}
+    shown = _values_kept(response, key)
     match call.verb:
         case Verb.SIGN_IN if "ticket" in shown:
             return Answer(kind=AnswerKind.ASKED, secret=shown["ticket"])

@@ -244,6 +244,7 @@ class Instance:
             database=SQLiteFile(self.folder / "ostiary.db"),
             public_url=f"{scheme}://{HOST}",
             recovery_by_text_message=self.policy.text_recovery,
+            second_factor_key=self.policy.second_factor_key,
         )
         application.dependencies = self._dependencies()
         self._config.include_date_header = False

@@ -67,6 +67,7 @@ class Visitor:
     def press(self, text: str) -> None:
         """The button or link of the page's main part that says `text`."""
         main = self.page.locator("main")
+        main.locator(".menu").evaluate_all("menus => { for (const each of menus) each.open = true; }")
         main.locator("button, a").get_by_text(text, exact=True).or_(
             main.get_by_role("button", name=text, exact=True)
         ).first.click()
@@ -224,7 +225,7 @@ _NAMED: Final = {"clients": "demo-shop", "roles": "auditor"}
 def _pages_below(beginning: str) -> Iterator[str]:
     """The address of every page below a path; sheets are none."""
     for method, path in rules():
-        is_page = method == "GET" and not path.endswith(("/export", "/import-template"))
+        is_page = method == "GET" and not path.endswith(("/export", "/import-template", ".txt"))
         if is_page and f"{path}/".startswith(beginning):
             name = _NAMED.get(path.split("/")[2]) if VARIABLE.search(path) else ""
             if name is not None:

@@ -132,9 +132,14 @@ class _Forms(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.forms: list[Form] = []
+        self._is_for_scripts = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
+        if tag == "form":
+            self._is_for_scripts = "hidden" in given
+        if self._is_for_scripts:
+            return
         if tag == "form":
             self.forms.append(Form(given.get("action", ""), given.get("method", "get").lower()))
         elif tag == "input" and self.forms and "name" in given and "form" not in given:

@@ -53,7 +53,7 @@ async def test_before_the_password_is_changed_a_page_leads_nowhere_else(served: 
     page = await browser.follow(await browser.sign_in("anna", "anna's password"))
     assert page.url.path == "/password"
     assert 'href="/account' not in (await browser.get("/admin/none")).text
-    new = {"new_password": "a password of her own", "new_password_again": "a password of her own"}
+    new = {"new_password": "a password of her own"}
     await browser.submit(page, {"old_password": "anna's password", **new}, to="/password")
     assert 'href="/account' in (await browser.get("/account")).text
 
@@ -130,13 +130,13 @@ async def test_a_sign_in_leads_only_to_a_path_of_this_server(served: Served) -> 
     for return_to in FOREIGN:
         browser = served.browser()
         response = await browser.sign_in(return_to=return_to)
-        assert (response.status_code, response.headers["location"]) == (303, "/"), return_to
+        assert (response.status_code, response.headers["location"]) == (303, "/admin"), return_to
         again = await browser.get("/login", params={"next": return_to})
         assert (again.status_code, again.headers["location"]) == (303, "/"), return_to
         assert "set-cookie" not in again.headers
         page = await browser.get("/login", params={"switch": "1"})
         values = {"username": "admin", "password": ADMIN_PASSWORD, "next": return_to}
-        assert (await browser.submit(page, values, to="/login")).headers["location"] == "/", return_to
+        assert (await browser.submit(page, values, to="/login")).headers["location"] == "/admin", return_to
 
 
 async def test_half_a_sign_in_is_a_wrong_one(served: Served) -> None:

@@ -171,7 +171,8 @@ OTHERS = {
     BEFORE_SECOND_FACTOR: routes_in(
         """
         POST /api/auth/second-factor, PUT /api/auth/second-factor, GET /account/second-factor,
-        POST /account/second-factor, POST /account/second-factor/confirm
+        POST /account/second-factor, POST /account/second-factor/confirm, GET /account/second-factor/set-up,
+        GET /account/second-factor/recovery-codes.txt
         """
     ),
     SIGNED_IN: routes_in(
@@ -190,7 +191,7 @@ OTHERS = {
         GET /account/applications/<client_id>/withdraw, POST /account/applications/<client_id>/withdraw,
         GET /api/auth/second-factor, DELETE /api/auth/second-factor,
         POST /api/auth/second-factor/recovery-codes, POST /account/second-factor/recovery-codes,
-        POST /account/second-factor/remove
+        GET /account/second-factor/recovery-codes, POST /account/second-factor/remove
         """
     ),
     SUPER_ADMINISTRATOR: routes_in(
@@ -200,9 +201,11 @@ OTHERS = {
         """
         POST /api/oauth2/token, POST /api/oauth2/introspect, POST /api/oauth2/revoke,
         GET /api/oauth2/userinfo, GET /api/docs, GET /api/docs/<name>, GET /api/docs-json, GET /files/<name>,
-        GET /healthz, GET /readyz, GET /, GET /language, GET /brand/<name>, GET /static/<name>, GET /login,
+        GET /healthz, GET /readyz, GET /, GET /language, POST /language,
+        GET /brand/<name>, GET /static/<name>, GET /login,
         POST /login, POST /logout, GET /recover, POST /recover, GET /invitation, POST /invitation,
-        POST /recover/password, POST /password, POST /login/second-factor
+        POST /recover/password, POST /password, GET /login/second-factor, POST /login/second-factor,
+        GET /login/recovery-codes.txt
         """
     ),
     CLOSED_TO_OTHER_SITES: routes_in(
@@ -420,7 +423,7 @@ def only_refused(work: Work, route: Route) -> None:
 
 def leads_to(response: httpx.Response, page: str) -> None:
     assert response.status_code == 303
-    assert response.headers["location"].startswith(f"{page}?next=")
+    assert response.headers["location"].replace("signed_out=1&", "").startswith(f"{page}?next=")
 
 
 # --- the walks

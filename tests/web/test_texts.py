@@ -50,8 +50,9 @@ NAMES = {"Ostiary", "Asia/Shanghai"}
 SAID_ALIKE = {
     frozenset({"page.nav_online", "page.online"}),
     frozenset({"page.sign_in_outcome", "page.import_outcome"}),
+    frozenset({"page.recovery_code", "page.recovery_codes_name"}),
 }
-"""What English tells apart and another language need not: a tab and its page, a heading in two tables."""
+"""What English tells apart and another language need not: a tab and its page, one and many."""
 MARKUP = {"app-room", "page-card-room", 'aria-describedby="-hint -fault" aria-invalid="true" autofocus'}
 """What stands in a block or macro of its own, and within a tag in the page."""
 

@@ -265,7 +265,7 @@ async def test_users_read_that_somebody_had_their_password_and_no_code(served: S
     assert (stopped["succeeded"], stopped["ip"] != failed["ip"]) == (False, True), "a right password alone"
     assert (failed["succeeded"], failed["ip"], failed["userAgent"]) == (False, "198.51.100.7", "curl/8")
     browser = served.browser()
-    page = await browser.sign_in(*ANNA)
+    page = await browser.follow(await browser.sign_in(*ANNA))
     await browser.submit(page, {"code": anna.code()}, to=CODE_PAGE)
     page = await browser.get("/account/sessions")
     assert "Password right, code wrong" in page.text
@@ -422,7 +422,7 @@ async def test_who_becomes_an_administrator_sets_one_up_before_anything_else(ser
         begun = await browser.get(there)
         assert "must have a second factor before you go on" in begun.text
         assert '<nav class="app-nav"' not in begun.text
-        offered = await browser.submit(begun, {"password": ANNA[1]}, to=OWN_PAGE)
+        offered = await browser.follow(await browser.submit(begun, {"password": ANNA[1]}, to=OWN_PAGE))
         confirm_at, next_at = f"{OWN_PAGE}/confirm", "/admin/people?page=1"
         [form] = [form for form in forms_in(offered) if form.action == f"{confirm_at}?next={next_at}"]
         secret = form.fields["secret"]
@@ -566,7 +566,7 @@ async def test_where_no_password_is_recovered_by_text_message_nobody_is_promised
 async def test_the_pages_ask_for_a_code_and_lead_on_to_a_client(served: Served, anna: Holder) -> None:
     await served.client()
     browser = served.browser()
-    page = await browser.sign_in(*ANNA, return_to=sso())
+    page = await browser.follow(await browser.sign_in(*ANNA, return_to=sso()))
     assert (page.status_code, page.headers["content-security-policy"].count("form-action")) == (200, 0)
     assert not browser.cookies.get("ostiary_access")
     wrong = await browser.submit(page, {"code": anna.wrong_code()}, to=CODE_PAGE)
@@ -578,7 +578,7 @@ async def test_the_pages_ask_for_a_code_and_lead_on_to_a_client(served: Served, 
 
 async def test_a_sign_in_that_took_too_long_begins_again(served: Served, anna: Holder) -> None:
     browser = served.browser()
-    page = await browser.sign_in(*ANNA, return_to="/account")
+    page = await browser.follow(await browser.sign_in(*ANNA, return_to="/account"))
     served.clock.wait(300)
     late = await browser.submit(page, {"code": anna.code()}, to=CODE_PAGE)
     assert late.status_code == 401
@@ -589,7 +589,7 @@ async def test_a_sign_in_that_took_too_long_begins_again(served: Served, anna: H
 async def test_the_pages_set_one_up_where_it_is_asked_for(serve: Serve) -> None:
     async with serve(REQUIRE_SECOND_FACTOR="administrators", BRAND_NAME="Söhne & Co") as served:
         browser = served.browser()
-        page = await browser.sign_in(return_to="/admin")
+        page = await browser.follow(await browser.sign_in(return_to="/admin"))
         [form] = [form for form in forms_in(page) if form.action == CODE_PAGE]
         secret = form.fields["secret"]
         assert "<svg" in page.text
@@ -607,7 +607,7 @@ async def test_users_set_up_renew_and_remove_on_their_pages(served: Served) -> N
     browser, place = await served.sign_in_browser(*ANNA), "/account/second-factor"
     refused = await browser.submit(await browser.get(place), {"password": "not hers"}, to=place)
     assert refused.status_code == 422
-    page = await browser.submit(refused, {"password": ANNA[1]}, to=place)
+    page = await browser.follow(await browser.submit(refused, {"password": ANNA[1]}, to=place))
     [form] = [form for form in forms_in(page) if form.action.endswith("/confirm")]
     secret = form.fields["secret"]
     wrong = await browser.submit(page, {"code": wrong_code(served, secret)}, to=form.action)
@@ -618,10 +618,45 @@ async def test_users_set_up_renew_and_remove_on_their_pages(served: Served) -> N
     for action in ("recovery-codes", "remove"):
         served.clock.wait(STEP_SECONDS)
         proof = {"password": ANNA[1], "code": code_of(served, secret)}
-        answers.append(await browser.submit(await browser.get(place), proof, to=f"{place}/{action}"))
+        done = await browser.submit(await browser.get(place), proof, to=f"{place}/{action}")
+        answers.append(await browser.follow(done))
     renewed, removed = answers
     assert renewed.text.count("<li><code>") == 10
-    assert "Set up a second factor" in (await browser.follow(removed)).text
+    assert "Set up a second factor" in removed.text
+
+
+async def test_what_is_set_up_can_be_loaded_again_opened_and_saved_as_a_file(served: Served) -> None:
+    await served.user()
+    browser = await served.sign_in_browser(*ANNA)
+    begun = await browser.submit(await browser.get(OWN_PAGE), {"password": ANNA[1]}, to=OWN_PAGE)
+    address = begun.headers["location"]
+    page, again = [await browser.get(address) for _ in "ab"]
+    [form] = [form for form in forms_in(page) if form.action.endswith("/confirm")]
+    secret, codes = form.fields["secret"], form.fields["recovery_codes"].split()
+    assert [form.fields["secret"] for form in forms_in(again) if "secret" in form.fields] == [secret]
+    assert f'href="otpauth://totp/Ostiary:anna?secret={secret}&amp;issuer=Ostiary"' in page.text
+    file = await browser.get(f"{OWN_PAGE}/recovery-codes.txt")
+    assert file.headers["content-disposition"] == 'attachment; filename="recovery-codes.txt"'
+    assert file.headers["cache-control"] == "no-store"
+    assert file.text.splitlines()[2:] == codes
+    await browser.submit(page, {"code": code_of(served, secret)}, to=form.action)
+    assert (await browser.get(address)).headers["location"] == OWN_PAGE
+    assert (await browser.get(f"{OWN_PAGE}/recovery-codes.txt")).status_code == 303
+
+
+async def test_a_recovery_code_has_a_field_of_its_own_and_an_empty_one_is_nobodys_guess(
+    served: Served, anna: Holder
+) -> None:
+    browser = served.browser()
+    page = await browser.follow(await browser.sign_in(*ANNA))
+    assert 'inputmode="numeric"' in page.text
+    for _ in range(9):
+        page = await browser.submit(page, {"code": " "}, to=CODE_PAGE)
+        assert page.status_code == 400
+    done = await browser.submit(page, {"recovery_code": anna.recovery_codes[0]}, to=CODE_PAGE)
+    assert done.status_code == 303
+    assert browser.cookies.get("ostiary_access")
+    assert (await browser.get(CODE_PAGE)).headers["location"].startswith("/login?")
 
 
 async def confirm(served: Served, browser: Browser, shown: httpx.Response) -> None:
@@ -636,7 +671,10 @@ async def test_a_form_left_open_says_that_another_one_is_set_up(served: Served) 
     browser = served.browser()
     await browser.sign_in(*ANNA)
     begun = await browser.get(OWN_PAGE)
-    left_open, shown = [await browser.submit(begun, {"password": ANNA[1]}, to=OWN_PAGE) for _ in "ab"]
+    password = {"password": ANNA[1]}
+    left_open, shown = [
+        await browser.follow(await browser.submit(begun, password, to=OWN_PAGE)) for _ in "ab"
+    ]
     await confirm(served, browser, shown)
 
     late = await browser.submit(left_open, {"code": "000000"}, to=f"{OWN_PAGE}/confirm")
@@ -661,7 +699,8 @@ async def test_owner_and_help_desk_read_how_many_recovery_codes_are_left(
         assert await root.succeed("GET", f"{of_anna}/second-factor") == {"recoveryCodesLeft": left}
         assert f"<dt>Recovery codes left</dt><dd>{left}</dd>" in (await browser.get(place)).text
     served.clock.wait(STEP_SECONDS)
-    await own_browser.submit(await own_browser.sign_in(*ANNA), {"code": anna.code()}, to=CODE_PAGE)
+    page = await own_browser.follow(await own_browser.sign_in(*ANNA))
+    await own_browser.submit(page, {"code": anna.code()}, to=CODE_PAGE)
     assert "You have 8 recovery codes left." in (await own_browser.get(OWN_PAGE)).text
     await root.fail(404, "A0404", "GET", OWN)
     await root.fail(404, "A0404", "GET", "/api/iam/users/nobody/second-factor")

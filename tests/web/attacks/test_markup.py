@@ -34,6 +34,14 @@ from tests.web.test_gate import Route, routes
 MANY: Final = MOST_HASHED_IN_A_REQUEST + 1
 MARK: Final = "mark7341"
 HOSTILE: Final = f"{MARK}'\"><x-{MARK} on{MARK}=1 style=x></title></textarea></pre><!--{{{{7*7}}}}%s&lt;"
+SHOWN_AFTER_A_FORM: Final = {
+    "/login/second-factor",
+    "/login/recovery-codes.txt",
+    "/account/second-factor/set-up",
+    "/account/second-factor/recovery-codes",
+    "/account/second-factor/recovery-codes.txt",
+}
+"""Pages that show what a form's answer kept for them, and without it redirect."""
 ALLOWED_SCHEMES: Final = ("/", "#", "https://app.example/")
 
 
@@ -138,12 +146,15 @@ def addresses(route: Route, at: Mapping[str, str]) -> Iterator[str]:
 
 async def test_no_page_makes_an_element_of_a_name(named: tuple[Served, Browser, dict[str, str]]) -> None:
     _, browser, at = named
-    silent = set()
+    silent, redirected = set(), set()
     for route in routes():
         if not route.is_page or route.method != "GET" or route.path in ("/login", "/recover"):
             continue
         for address in addresses(route, at):
             page = await browser.get(address)
+            if page.status_code == 303:
+                redirected.add(route.path)
+                continue
             assert page.status_code == 200, (address, page.status_code)
             if "attachment" in page.headers.get("content-disposition", ""):
                 continue
@@ -151,6 +162,7 @@ async def test_no_page_makes_an_element_of_a_name(named: tuple[Served, Browser, 
             if MARK not in page.text:
                 silent.add(route.path)
     assert silent == {"/password", "/invitation"}, "pages that show nobody's name"
+    assert redirected == SHOWN_AFTER_A_FORM
 
 
 async def test_no_page_makes_an_element_of_what_an_address_says(

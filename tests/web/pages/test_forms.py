@@ -68,7 +68,7 @@ async def test_a_person_who_comes_beside_the_public_path_is_told_on_a_page(serve
 
 async def test_a_browser_that_opens_the_answer_to_a_form_again_is_told_what_it_was(served: Served) -> None:
     """As a telephone does that had no room to keep the page while a code was looked up."""
-    response = await served.browser().get("/login/second-factor")
+    response = await served.browser().get("/recover/password")
     assert response.status_code == 405
     assert "This was the answer to a form" in response.text
 

@@ -17,7 +17,12 @@ async def test_a_page_names_its_files_by_their_content_and_browsers_keep_them(
         browser = served.browser(base="https://id.example")
         page = await browser.get(f"{path}/login")
         found = DIGESTED.findall(page.text)
-        assert {stem + ending for _, stem, ending in found} == {"door.svg", "ostiary.css", "once.js"}
+        assert {stem + ending for _, stem, ending in found} == {
+            "door.svg",
+            "ostiary.css",
+            "once.js",
+            "show.js",
+        }
         assert page.text.count("/static/") == len(found)
         for address, stem, ending in found:
             kept = await browser.get(address)

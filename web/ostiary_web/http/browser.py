@@ -28,6 +28,8 @@ from ostiary_web.server.app_services import current_services
 
 FORM_FIELD: Final = "form_token"
 FORM_HEADER: Final = "X-Form-Token"
+USER_OF_FORM: Final = "."
+"""Separator in a page's form token of what proves its origin from what stands for its user."""
 
 _PORT: Final = re.compile(":([0-9]{1,5})\\Z", re.ASCII)
 _ORIGIN: Final = re.compile(r"[\x21-\x7e]{1,300}")
@@ -39,7 +41,10 @@ _NOTICE: Final = "ostiary_notice"
 _NOTICE_SECONDS: Final = 60
 _NOTICE_BYTES: Final = 2_400
 """Most bytes of a notice: browsers keep cookies of 4 KB, and this one is encoded."""
-_KEPT: Final = "ostiary_kept"
+KEPT: Final = "ostiary_kept"
+"""Cookie with what the answer to a form has the next page show."""
+TYPED: Final = "ostiary_typed"
+"""Cookie with what was typed into a form that is shown again."""
 
 
 def own_origin() -> str:
@@ -50,6 +55,11 @@ def own_origin() -> str:
 def own_address() -> str:
     """Return the address that users see: `PUBLIC_URL`, else the request's origin."""
     return current_services().settings.public_url or own_origin()
+
+
+def has_login_cookies() -> bool:
+    """Whether the browser has a login session, or had one that ended elsewhere."""
+    return read_caller_cookie() is not None or read_refresh_cookie() is not None
 
 
 def require_caller(context: RequestContext) -> SignedIn:
@@ -92,7 +102,7 @@ def keep_login(response: Response, login: LoginIssued) -> Response:
 def forget_login(response: Response) -> Response:
     """Delete the cookies of a login session, of its forms and of what was kept for a page."""
     # With _FORM: what was shown to one user is not sent by the next.
-    for name in (_ACCESS, _REFRESH, _FORM, _NOTICE, _KEPT):
+    for name in (_ACCESS, _REFRESH, _FORM, _NOTICE, KEPT, TYPED):
         _delete_cookie(response, _full_name(name))
     return response
 
@@ -127,7 +137,8 @@ def has_proven_origin(sent_token: str) -> bool:
     cookie = request.cookies.get(_full_name(_FORM))
     if not cookie:
         return False
-    return hmac.compare_digest(_token_for(cookie).encode(), sent_token.encode("utf-8", "surrogatepass"))
+    proof = sent_token.partition(USER_OF_FORM)[0]
+    return hmac.compare_digest(_token_for(cookie).encode(), proof.encode("utf-8", "surrogatepass"))
 
 
 def is_cross_site(origin: str) -> bool:
@@ -201,17 +212,17 @@ def _sign_notice(cookie: str, content: str) -> str:
     return _digest(cookie, b"ostiary notice " + content.encode("utf-8", "surrogatepass"))
 
 
-def read_kept_cookie() -> str:
-    """Return what the page before sealed for this one; empty if it kept nothing."""
-    return request.cookies.get(_full_name(_KEPT), "")
+def read_kept_cookie(name: str) -> str:
+    """Return what `KEPT` or `TYPED` holds, sealed; empty without that cookie."""
+    return request.cookies.get(_full_name(name), "")
 
 
-def keep_for_next_page(response: Response, sealed: str, seconds: int) -> Response:
-    """Put what the next page shows into a cookie, or, if it is empty, delete that cookie."""
+def keep_for_next_page(response: Response, name: str, sealed: str, seconds: int) -> Response:
+    """Set `KEPT` or `TYPED`, or, if nothing is sealed, delete that cookie."""
     if sealed:
-        _set_cookie(response, _full_name(_KEPT), sealed, seconds)
+        _set_cookie(response, _full_name(name), sealed, seconds)
     else:
-        _delete_cookie(response, _full_name(_KEPT))
+        _delete_cookie(response, _full_name(name))
     return response
 
 

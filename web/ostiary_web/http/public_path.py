@@ -11,7 +11,7 @@ from typing import Final
 
 from quart import Response
 
-_ATTRIBUTES: Final = ("href", "src", "action", "formaction")
+_ATTRIBUTES: Final = ("href", "src", "action", "formaction", "data-form-is-on")
 _BEFORE_PATH: Final = re.compile(
     '="(?:' + "|".join(rf'(?<=\s{name}=")' for name in _ATTRIBUTES) + ")(?=/(?!/))"
 )

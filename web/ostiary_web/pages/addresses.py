@@ -7,7 +7,7 @@ from urllib.parse import unquote_plus, urlsplit
 from quart import Response, request
 
 from ostiary_net.front_door.limits import LONGEST_HEAD
-from ostiary_web.http.browser import read_caller_cookie, read_refresh_cookie
+from ostiary_web.http.browser import has_login_cookies
 
 _FORM_HEADER_BYTES: Final = 256
 _SIGN_IN_HEADER_BYTES: Final = 2_048
@@ -43,8 +43,10 @@ def is_too_long_to_return_to() -> bool:
         return False
     target = len("POST  HTTP/1.1\r\n") + len(request.scope["raw_path"]) + len(request.query_string)
     fields = sum(len(name) + len(value) + len(": \r\n") for name, value in request.scope["headers"])
-    is_signed_in = read_caller_cookie() is not None or read_refresh_cookie() is not None
-    return target + fields + (_FORM_HEADER_BYTES if is_signed_in else _SIGN_IN_HEADER_BYTES) > LONGEST_HEAD
+    return (
+        target + fields + (_FORM_HEADER_BYTES if has_login_cookies() else _SIGN_IN_HEADER_BYTES)
+        > LONGEST_HEAD
+    )
 
 
 def sign_in_page(return_to: str, *parameters: str) -> str:

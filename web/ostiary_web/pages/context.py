@@ -3,7 +3,7 @@
 A browser whose access token has expired is given its login session's next pair on the way.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -17,7 +17,9 @@ from werkzeug.datastructures import MultiDict
 from ostiary_core.events import AccountRequested, SignedIn
 from ostiary_core.http.envelope import field_text, text_of
 from ostiary_core.http.meanings import MEANINGS
+from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.instant import SECOND_MS, Instant
+from ostiary_core.model.one_time_password import derive_from_key
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import User
 from ostiary_core.model.reply import AccountKnown, LoginIssued, Refused
@@ -27,6 +29,7 @@ from ostiary_web.application.history_texts import duration_text
 from ostiary_web.application.own_account import renew_login
 from ostiary_web.http.browser import (
     FORM_FIELD,
+    USER_OF_FORM,
     forget_notice,
     form_token,
     hand_out_form_cookie,
@@ -54,6 +57,7 @@ from ostiary_web.pages.addresses import (
     sign_in_page,
 )
 from ostiary_web.pages.agents import agent_markup
+from ostiary_web.pages.filling import fill_form
 from ostiary_web.pages.moments import ago, moment
 from ostiary_web.texts import TextFamily
 
@@ -102,8 +106,10 @@ class PageContext:
     form: MultiDict[str, str] = field(default_factory=MultiDict)
     """Fields of the form that was sent."""
     _has_shown_notice: bool = False
-    kept: str | None = None
-    """What this answer has the browser keep for the next page, sealed; empty to forget what it keeps."""
+    kept: dict[str, str] = field(default_factory=dict)
+    """Cookies with what this answer keeps for the next page, sealed; empty to forget what they keep."""
+    typed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """What was typed into the form of this page before, and is filled in again."""
 
     # --- who asks
 
@@ -157,11 +163,24 @@ class PageContext:
         return self.text("page.form_of_another_tab" if has_form_cookie() else "page.form_without_cookie")
 
     def problem_text(self, reply: Refused) -> str:
-        """Return why something was refused, and for how long."""
+        """Return why something was refused and, in a paragraph of its own, for how long."""
         problem = self.refusal_text(reply.why)
         if not reply.wait_seconds:
             return problem
-        return self.text("page.refused_for", problem=problem, duration=self.duration(reply.wait_seconds))
+        wait = self.text("page.try_again_in", duration=self.duration(reply.wait_seconds))
+        return Markup("{}</p>\n<p>{}").format(problem, wait)
+
+    # --- what was entered
+
+    def require_code(self) -> str:
+        """Return the code of the second factor in the form, or the recovery code in its place.
+
+        Raises `RequestRefused` without one: an empty field is nobody's guess.
+        """
+        code = self.form.get("code", "").strip() or self.form.get("recovery_code", "").strip()
+        if not code:
+            self.request.refuse(Why.FIELDS_INVALID, (FieldFault("code", FieldRule.REQUIRED),))
+        return code
 
     # --- where to go
 
@@ -178,8 +197,8 @@ class PageContext:
             keep_login(response, self.renewed)
         if self._has_shown_notice:
             forget_notice(response)
-        if self.kept is not None:
-            keep_for_next_page(response, self.kept, KEPT_SECONDS)
+        for name, sealed in self.kept.items():
+            keep_for_next_page(response, name, sealed, KEPT_SECONDS)
         return hand_out_form_cookie(response)
 
     def sign_in_page(self, return_to: str, *parameters: str) -> str:
@@ -208,6 +227,20 @@ class PageContext:
             for label, prefix in menus
         ]
         return tuple(menu for menu in own if menu[1])
+
+    @property
+    def sealing_key(self) -> bytes:
+        """Return the key that seals what a browser keeps for a page."""
+        key = self.request.services.settings.second_factor_key
+        assert key is not None, "the start makes one where none is set"
+        return key
+
+    @property
+    def user_mark(self) -> str:
+        """Return what stands for the visitor, and only this server can make; empty for nobody."""
+        if self.user is None:
+            return ""
+        return derive_from_key(self.sealing_key, "mark", self.user.user_id.encode())[:12].hex()
 
     # --- what it says
 
@@ -267,6 +300,14 @@ def find_opened_page() -> PageContext | None:
     """Return the page that this request opened; None if it asked for something else."""
     found: PageContext | None = g.get("page")
     return found
+
+
+async def find_landing_page(context: RequestContext, login: LoginIssued) -> str:
+    """Return where a sign-in leads that was on the way to nowhere: the overview, or the home page."""
+    asked = AccountRequested(caller=SignedIn(access_token=login.tokens.access_token))
+    reply = (await context.submit(asked)).reply
+    may_see_overview = isinstance(reply, AccountKnown) and Permission.ONLINE_LIST.value in reply.permissions
+    return "/admin" if may_see_overview else "/"
 
 
 async def _load_account(context: RequestContext) -> None:
@@ -330,14 +371,17 @@ async def render(
         user=page.user,
         menus=page.menus,
         place=place,
-        form_token=form_token(page.request),
+        form_token=f"{form_token(page.request)}{USER_OF_FORM}{page.user_mark}",
         address=page.address,
+        is_posted=request.method == "POST",
         problem=None if reply is None else page.problem_text(reply),
         problem_code=None if why is None else MEANINGS[why].code,
         faults=tuple(faults),
         trace_id=page.request.trace_id,
         **values,
     )
+    if page.typed:
+        body = fill_form(body, page.typed, page.text("page.filled_again"))
     status = 200 if why is None else MEANINGS[why].status
     response = Response(body, status, content_type="text/html; charset=utf-8")
     if reply is not None and reply.wait_seconds is not None:

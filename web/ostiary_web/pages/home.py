@@ -2,11 +2,12 @@
 
 from quart import Response, request
 
-from ostiary_web.http.browser import keep_preference
+from ostiary_web.http.browser import TYPED, keep_preference, read_kept_cookie
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import OPEN_TO_ALL, GatedRoutes
 from ostiary_web.pages.addresses import return_address, see_other
 from ostiary_web.pages.context import LANGUAGE_COOKIE, PageContext, render
+from ostiary_web.pages.kept import keep_typed
 from ostiary_web.pages.routes import PageRoutes
 
 home = PageRoutes("home", __name__)
@@ -19,10 +20,23 @@ async def show_home(page: PageContext) -> Response:
     return await render(page, "home.html")
 
 
+@home.post("/language", gate=OPEN_TO_ALL)
+async def switch_language_of_form(page: PageContext) -> Response:
+    """Keep a language in the browser, and return to its page with what was typed into its form."""
+    page.require_own_form()
+    return_to = return_address()
+    if not read_kept_cookie(TYPED):
+        keep_typed(page, return_to, page.form.get("form_action", ""), page.user_mark)
+    return _choose(page.redirect(return_to), page.request)
+
+
 @languages.get("/language", gate=OPEN_TO_ALL)
 async def switch_language(context: RequestContext) -> Response:
     """Keep a language in the browser and return to its page; the server stores nothing."""
-    response = see_other(return_address())
+    return _choose(see_other(return_address()), context)
+
+
+def _choose(response: Response, context: RequestContext) -> Response:
     chosen = context.languages.by_tag(request.args.get("to"))
     if chosen is not None and request.method != "HEAD":
         keep_preference(response, LANGUAGE_COOKIE, chosen.tag)

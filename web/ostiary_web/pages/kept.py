@@ -1,4 +1,4 @@
-"""What a form's answer keeps for the page it redirects to: sealed, in a cookie, for ten minutes.
+"""What an answer keeps for the next page: sealed, in a cookie, for ten minutes.
 
 A form that is taken is answered by a redirect, so that no way back sends it again. What that page shows once,
 or is filled in with, is kept by the browser, which cannot read it, and by no store of the server
@@ -14,15 +14,20 @@ import msgspec
 from quart import Response
 
 from ostiary_core.model.instant import Instant, later
-from ostiary_core.model.one_time_password import derive_from_key
 from ostiary_core.model.secret import draw_bytes
-from ostiary_web.http.browser import read_kept_cookie
+from ostiary_web.http.browser import FORM_FIELD, KEPT, TYPED, read_kept_cookie
 from ostiary_web.http.sealing import seal, unseal
 from ostiary_web.pages.context import KEPT_SECONDS, PageContext
 
 _LONGEST_COOKIE: Final = 3_800
 """Longest cookie that every browser keeps, with its name and attributes."""
 _LONGEST_CONTENT: Final = 65_536
+_ACTION: Final = "form_action"
+"""Name under which it is kept where a form goes; also the field of a button that switches the language."""
+_NOT_TYPED: Final = frozenset(
+    {FORM_FIELD, "next", "decision", "proof", "code", "recovery_code", "secret", "recovery_codes", "ticket"}
+)
+"""Fields that are never filled in again; nor is any password. `decision` is a button."""
 
 
 class _Kept(msgspec.Struct, array_like=True):
@@ -34,47 +39,62 @@ class _Kept(msgspec.Struct, array_like=True):
 
 def redirect_keeping(page: PageContext, address: str, fields: Mapping[str, str]) -> Response:
     """Redirect to `address`, whose page can read these fields."""
-    keep_fields(page, address, list(fields.items()), user_mark(page))
+    page.kept[KEPT] = _seal(page, address, list(fields.items()), page.user_mark)
     return page.redirect(address)
 
 
-def keep_fields(page: PageContext, address: str, fields: Sequence[tuple[str, str]], user: str) -> bool:
-    """Keep fields for the page at `address` and the user of a mark; return whether they are not too long."""
-    until = later(page.request.service.clock.now(), KEPT_SECONDS)
-    content = msgspec.json.encode(_Kept(until, urlsplit(address).path, user, list(fields)))
-    nonce = draw_bytes(page.request.draw_entropy(), "kept for the next page")[:24]
-    sealed = seal(_key(page), nonce, zlib.compress(content))
-    is_short = len(sealed) <= _LONGEST_COOKIE and len(content) <= _LONGEST_CONTENT
-    page.kept = sealed if is_short else ""
-    return is_short
-
-
-def read_kept(page: PageContext, path: str) -> list[tuple[str, str]]:
+def read_kept(page: PageContext, path: str) -> Mapping[str, str]:
     """Return the fields that were kept for this user and the page at `path`; none if there are none."""
-    content = unseal(_key(page), read_kept_cookie())
-    if content is None:
-        return []
-    # Ours, as it is signed; the bound is for what a later release may have sealed.
-    kept = msgspec.json.decode(zlib.decompressobj().decompress(content, _LONGEST_CONTENT), type=_Kept)
-    now = page.request.service.clock.now()
-    is_for_this = (kept.path, kept.user) == (path, user_mark(page)) and now < Instant(kept.until)
-    return kept.fields if is_for_this else []
+    return dict(_unseal(page, KEPT, path))
 
 
 def forget_kept(page: PageContext) -> None:
     """Have the browser forget what it keeps."""
-    if read_kept_cookie():
-        page.kept = ""
+    if read_kept_cookie(KEPT):
+        page.kept[KEPT] = ""
 
 
-def user_mark(page: PageContext) -> str:
-    """Return what stands for the user who is signed in, and only this server can make; empty without one."""
-    if page.user is None:
-        return ""
-    return derive_from_key(_key(page), "mark", page.user.user_id.encode())[:12].hex()
+# --- what was typed into a form
 
 
-def _key(page: PageContext) -> bytes:
-    key = page.request.services.settings.second_factor_key
-    assert key is not None, "the start makes one where none is set"
-    return key
+def keep_typed(page: PageContext, address: str, action: str, user: str) -> bool:
+    """Keep what was typed into the form that goes to `action`, for the page at `address`; no secrets.
+
+    Returns whether anything is kept: nothing that is too long for a cookie.
+    """
+    fields = [
+        (name, value)
+        for name, value in page.form.items(multi=True)
+        if name not in _NOT_TYPED and "password" not in name and name != _ACTION
+    ]
+    sealed = _seal(page, address, [(_ACTION, action), *fields], user)
+    is_kept = bool(fields) and len(sealed) + len(address) <= _LONGEST_COOKIE
+    if is_kept:
+        page.kept[TYPED] = sealed
+    return is_kept
+
+
+def take_typed(page: PageContext, path: str) -> None:
+    """Have the page at `path` filled in with what its user typed before, once."""
+    fields = _unseal(page, TYPED, path)
+    if fields:
+        page.kept[TYPED] = ""
+        page.typed = {name: [value for each, value in fields if each == name] for name, _ in fields}
+
+
+def _seal(page: PageContext, address: str, fields: Sequence[tuple[str, str]], user: str) -> str:
+    until = later(page.request.service.clock.now(), KEPT_SECONDS)
+    content = msgspec.json.encode(_Kept(until, urlsplit(address).path, user, list(fields)))
+    nonce = draw_bytes(page.request.draw_entropy(), "kept for the next page")[:24]
+    return seal(page.sealing_key, nonce, zlib.compress(content))
+
+
+def _unseal(page: PageContext, cookie: str, path: str) -> Sequence[tuple[str, str]]:
+    content = unseal(page.sealing_key, read_kept_cookie(cookie))
+    if content is None:
+        return ()
+    # Ours, as it is signed; the bound is for what a later release may have sealed.
+    kept = msgspec.json.decode(zlib.decompressobj().decompress(content, _LONGEST_CONTENT), type=_Kept)
+    now = page.request.service.clock.now()
+    is_for_this = (kept.path, kept.user) == (path, page.user_mark) and now < Instant(kept.until)
+    return kept.fields if is_for_this else ()

@@ -1,7 +1,11 @@
 """The page that offers a second factor: secret, picture and recovery codes, and the form for a first code.
 
-The form carries what is shown, so that a wrong code leads to the same page: the server keeps neither.
+The browser keeps what is shown until the code is right, so the page can be loaded again after a look at the
+authenticator. The form carries it too, so that a wrong code leads to the same page: the server keeps neither.
 """
+
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import segno
 from markupsafe import Markup
@@ -13,13 +17,20 @@ from ostiary_core.model.secret import Secret
 from ostiary_web.application.second_factor import SecondFactorSecret
 from ostiary_web.pages.context import PageContext, render_on_the_way
 
+CODES_FILE: Final = "recovery-codes.txt"
+"""Last part of the address of recovery codes as a file."""
 _MOST_SHOWN = 400
 """Most characters of secret or codes that a form may bring back."""
 
 
-def read_offer(page: PageContext, username: str) -> SecondFactorSecret | None:
-    """Return the second factor that the sent form was shown with, if any."""
-    secret, codes = page.form.get("secret", ""), page.form.get("recovery_codes", "")
+def offer_fields(offered: SecondFactorSecret) -> dict[str, str]:
+    """Return what the page with a second factor needs of it."""
+    return {"secret": offered.secret, "recovery_codes": " ".join(offered.recovery_codes)}
+
+
+def read_offer(page: PageContext, fields: Mapping[str, str], username: str) -> SecondFactorSecret | None:
+    """Return the second factor that a form was shown with, or that was kept for its page, if any."""
+    secret, codes = fields.get("secret", ""), fields.get("recovery_codes", "")
     if not secret or max(len(secret), len(codes)) > _MOST_SHOWN:
         return None
     uri = otpauth_uri(Secret(secret), page.request.services.settings.brand.name, username)
@@ -45,9 +56,20 @@ async def show_set_up(
         action=action,
         ticket=ticket,
         offered=offered,
+        codes_file=f"{'/login' if ticket else '/account/second-factor'}/{CODES_FILE}",
         secret=" ".join(offered.secret[place : place + 4] for place in range(0, len(offered.secret), 4)),
         picture=_picture(offered.uri),
     )
+
+
+def send_codes_file(page: PageContext, codes: Sequence[str]) -> Response:
+    """Send recovery codes as a file to keep; its address holds none of them."""
+    name = page.request.services.settings.brand.name
+    text = "\r\n".join((page.text("page.recovery_codes_of", name=name), "", *codes, ""))
+    response = Response(text.encode(), content_type="text/plain; charset=utf-8")
+    response.headers["Content-Disposition"] = f'attachment; filename="{CODES_FILE}"'
+    response.headers["Cache-Control"] = "no-store"
+    return page.keep(response)
 
 
 def _picture(uri: str) -> Markup:

@@ -19,12 +19,12 @@ from ostiary_web.pages.context import PageContext, render
 
 PROOF: Final = "proof"
 """Form field with the visitor's own password or code."""
-_NOT_CARRIED: Final = frozenset({PROOF, FORM_FIELD, "password"})
+_NOT_CARRIED: Final = frozenset({PROOF, FORM_FIELD, "password", "recovery_code"})
 
 
 async def take_proof(page: PageContext) -> Refused | None:
     """Prove who the visitor is by what came with a form, if anything did; return why it proves nothing."""
-    proof = page.form.get(PROOF, "")
+    proof = page.form.get(PROOF, "") or page.form.get("recovery_code", "")
     account = page.request.account_known
     if not proof or account is None or account.user is None:
         return None

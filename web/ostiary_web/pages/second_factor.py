@@ -18,14 +18,23 @@ from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import BEFORE_SECOND_FACTOR, SIGNED_IN
 from ostiary_web.pages.addresses import return_address, second_factor_page
 from ostiary_web.pages.context import PageContext, render
-from ostiary_web.pages.offered_factor import read_offer, show_set_up
+from ostiary_web.pages.kept import forget_kept, read_kept, redirect_keeping
+from ostiary_web.pages.offered_factor import (
+    CODES_FILE,
+    offer_fields,
+    read_offer,
+    send_codes_file,
+    show_set_up,
+)
 from ostiary_web.pages.routes import PageRoutes
 from ostiary_web.pages.sign_in import show_signed_out
 
 second_factor_pages = PageRoutes("second_factor_pages", __name__)
 
 _PLACE: Final = "/account/second-factor"
+_SET_UP: Final = f"{_PLACE}/set-up"
 _CONFIRM: Final = f"{_PLACE}/confirm"
+_CODES: Final = f"{_PLACE}/recovery-codes"
 
 
 @second_factor_pages.get(_PLACE, gate=BEFORE_SECOND_FACTOR)
@@ -41,41 +50,65 @@ async def begin_set_up(page: PageContext) -> Response:
         offered = await begin(page.request, page.form.get("password", ""))
     except RequestRefused as refusal:
         return await _refuse(page, refusal.reply)
+    return redirect_keeping(page, _with_return(_SET_UP), offer_fields(offered))
+
+
+@second_factor_pages.get(_SET_UP, gate=BEFORE_SECOND_FACTOR)
+async def show_offered(page: PageContext) -> Response:
+    """Show the second factor that this browser was offered, or where one begins."""
+    offered = read_offer(page, dict(read_kept(page, _SET_UP)), page.request.user.username)
+    if offered is None:
+        return page.redirect(_with_return(_PLACE))
     return await show_set_up(page, offered, _with_return(_CONFIRM), return_to=_return_address())
 
 
-@second_factor_pages.post(_CONFIRM, gate=BEFORE_SECOND_FACTOR, form_is_on=_PLACE)
+@second_factor_pages.post(_CONFIRM, gate=BEFORE_SECOND_FACTOR, form_is_on=_SET_UP)
 async def confirm_set_up(page: PageContext) -> Response:
     """Take the second factor into use by a first code."""
     try:
-        await confirm(page.request, page.form.get("code", ""))
+        await confirm(page.request, page.require_code())
     except RequestRefused as refusal:
-        offered = read_offer(page, page.request.user.username)
+        offered = read_offer(page, page.form, page.request.user.username)
         if offered is None or refusal.reply.why in (Why.NOT_FOUND, Why.SECOND_FACTOR_EXISTS):
             return await _form(page, refusal.reply)
         return await show_set_up(
             page, offered, _with_return(_CONFIRM), refusal.reply, return_to=_return_address()
         )
+    forget_kept(page)
     return page.redirect(_return_address(), page.text("page.done"))
 
 
-@second_factor_pages.post(f"{_PLACE}/recovery-codes", gate=SIGNED_IN, form_is_on=_PLACE)
+@second_factor_pages.post(_CODES, gate=SIGNED_IN, form_is_on=_PLACE)
 async def renew_codes(page: PageContext) -> Response:
-    """Show new recovery codes, once."""
+    """Make new recovery codes, and redirect to the page that shows them."""
     try:
-        renewed = await renew_recovery_codes(
-            page.request, page.form.get("password", ""), page.form.get("code", "")
-        )
+        renewed = await renew_recovery_codes(page.request, page.form.get("password", ""), page.require_code())
     except RequestRefused as refusal:
         return await _refuse(page, refusal.reply)
-    return await _form(page, recovery_codes=renewed.recovery_codes)
+    return redirect_keeping(page, _CODES, {"recovery_codes": " ".join(renewed.recovery_codes)})
+
+
+@second_factor_pages.get(_CODES, gate=SIGNED_IN)
+async def show_new_codes(page: PageContext) -> Response:
+    """Show new recovery codes to the browser that asked for them."""
+    codes = dict(read_kept(page, _CODES)).get("recovery_codes", "")
+    return await _form(page, recovery_codes=codes.split()) if codes else page.redirect(_PLACE)
+
+
+@second_factor_pages.get(f"{_PLACE}/{CODES_FILE}", gate=BEFORE_SECOND_FACTOR)
+async def send_codes(page: PageContext) -> Response:
+    """Send the recovery codes that this browser is shown, as a file."""
+    kept = dict(read_kept(page, _SET_UP) or read_kept(page, _CODES))
+    if "recovery_codes" not in kept:
+        return page.redirect(_PLACE)
+    return send_codes_file(page, kept["recovery_codes"].split())
 
 
 @second_factor_pages.post(f"{_PLACE}/remove", gate=SIGNED_IN, form_is_on=_PLACE)
 async def remove_second_factor(page: PageContext) -> Response:
     """Remove the second factor."""
     try:
-        await remove(page.request, page.form.get("password", ""), page.form.get("code", ""))
+        await remove(page.request, page.form.get("password", ""), page.require_code())
     except RequestRefused as refusal:
         return await _refuse(page, refusal.reply)
     return page.redirect("/account", page.text("page.done"))
@@ -98,6 +131,7 @@ async def _form(
         place="/account",
         refused=reply,
         recovery_codes=recovery_codes,
+        codes_file=f"{_PLACE}/{CODES_FILE}",
         action=_with_return(_PLACE),
         is_required=page.request.account.must_set_up_second_factor,
     )

@@ -1,5 +1,6 @@
 """Pages for signing in, in one step or two, for signing out, and for the password."""
 
+from collections.abc import Mapping
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -19,7 +20,14 @@ from ostiary_web.application.second_factor import (
     begin_at_sign_in,
     finish_sign_in,
 )
-from ostiary_web.http.browser import forget_login, is_cross_site, own_origin, renew_form_cookie
+from ostiary_web.http.browser import (
+    TYPED,
+    forget_login,
+    is_cross_site,
+    own_origin,
+    read_kept_cookie,
+    renew_form_cookie,
+)
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import BEFORE_PASSWORD_CHANGE, OPEN_TO_ALL
 from ostiary_web.pages.addresses import (
@@ -29,16 +37,26 @@ from ostiary_web.pages.addresses import (
     password_page,
     recovery_page,
     return_address,
+    second_factor_page,
     see_other,
     sign_in_page,
 )
-from ostiary_web.pages.context import PageContext, render, render_on_the_way
-from ostiary_web.pages.offered_factor import read_offer, show_set_up
+from ostiary_web.pages.context import PageContext, find_landing_page, render, render_on_the_way
+from ostiary_web.pages.kept import forget_kept, read_kept, redirect_keeping
+from ostiary_web.pages.offered_factor import (
+    CODES_FILE,
+    offer_fields,
+    read_offer,
+    send_codes_file,
+    show_set_up,
+)
 from ostiary_web.pages.routes import PageRoutes, redirect_before_use
 
 sign_in_pages = PageRoutes("sign_in", __name__)
 
 _CODE: Final = "/login/second-factor"
+_CODE_AGAIN: Final = (Why.SIGN_IN_CODE_WRONG, Why.SIGN_INS_TOO_FREQUENT, Why.FIELDS_INVALID)
+"""Refusals after which another code may be entered."""
 
 
 @sign_in_pages.get("/login", gate=OPEN_TO_ALL)
@@ -67,41 +85,69 @@ async def submit_sign_in(page: PageContext) -> Response:
         kept_username = username
         reply = await sign_in(context, username, password)
         if isinstance(reply, SecondFactorAsked):
-            return await _show_second_step(page, return_to, reply)
+            return await _go_to_second_step(page, return_to, reply)
     except RequestRefused as refusal:
         return await _sign_in_form(page, return_to, refusal.reply, kept_username)
     return await _finish(page, return_to, reply)
 
 
-async def _show_second_step(page: PageContext, return_to: str, asked: SecondFactorAsked) -> Response:
-    """Ask for a code or, if a second factor must be set up first, offer one."""
-    ticket = asked.ticket.reveal()
+async def _go_to_second_step(page: PageContext, return_to: str, asked: SecondFactorAsked) -> Response:
+    """Redirect to the question for a code or, if a second factor must be set up first, to a new one."""
+    fields = {"ticket": asked.ticket.reveal()}
     if asked.set_up_required:
-        offered = await begin_at_sign_in(page.request, ticket)
-        return await show_set_up(page, offered, _CODE, return_to=return_to, ticket=ticket)
-    return await _code_form(page, return_to, ticket)
+        fields |= offer_fields(await begin_at_sign_in(page.request, fields["ticket"]))
+    return redirect_keeping(page, second_factor_page(return_to, _CODE), fields)
+
+
+@sign_in_pages.get(_CODE, gate=OPEN_TO_ALL)
+async def show_second_step(page: PageContext) -> Response:
+    """Ask for a code, or show the second factor to set up; redirect a visitor without a ticket to sign in."""
+    return_to, kept = return_address(), dict(read_kept(page, _CODE))
+    if "ticket" not in kept:
+        return page.redirect(page.sign_in_page(return_to))
+    return await _second_step(page, return_to, kept)
+
+
+@sign_in_pages.get(f"/login/{CODES_FILE}", gate=OPEN_TO_ALL)
+async def send_offered_codes(page: PageContext) -> Response:
+    """Send the recovery codes of the second factor that is set up at the sign-in, as a file."""
+    kept = dict(read_kept(page, _CODE))
+    if "recovery_codes" not in kept:
+        return page.redirect(page.sign_in_page("/"))
+    return send_codes_file(page, kept["recovery_codes"].split())
+
+
+async def _second_step(
+    page: PageContext, return_to: str, fields: Mapping[str, str], reply: Refused | None = None
+) -> Response:
+    ticket = fields["ticket"]
+    known = read_ticket(ticket)
+    offered = None if known is None else read_offer(page, fields, known.username)
+    if offered is not None:
+        return await show_set_up(page, offered, _CODE, reply, return_to=return_to, ticket=ticket)
+    return await _code_form(page, return_to, ticket, reply)
 
 
 @sign_in_pages.post(_CODE, gate=OPEN_TO_ALL)
 async def submit_code(page: PageContext) -> Response:
     """Finish a sign-in by a code of the second factor, or by the first code of a new one."""
     context, return_to = page.request, local_path(page.form.get("next", ""))
-    ticket, code = page.form.get("ticket", ""), page.form.get("code", "")
-    page.address = page.sign_in_page(return_to)
+    ticket = page.form.get("ticket", "")
+    page.address = second_factor_page(return_to, _CODE)
     try:
         context.count_against_limit(Operation.SIGN_IN)
         page.require_own_form()
+        code = page.require_code()
         if len(ticket) > LONGEST_TICKET or len(code) > LONGEST_CODE:
             context.refuse(Why.SIGN_IN_EXPIRED)
         login = await finish_sign_in(context, ticket, code)
     except RequestRefused as refusal:
-        reply, known = refusal.reply, read_ticket(ticket)
-        if reply.why not in (Why.SIGN_IN_CODE_WRONG, Why.SIGN_INS_TOO_FREQUENT) or known is None:
+        reply = refusal.reply
+        if reply.why not in _CODE_AGAIN or read_ticket(ticket) is None:
+            page.address = page.sign_in_page(return_to)
             return await _sign_in_form(page, return_to, reply)
-        offered = read_offer(page, known.username)
-        if offered is not None:
-            return await show_set_up(page, offered, _CODE, reply, return_to=return_to, ticket=ticket)
-        return await _code_form(page, return_to, ticket, reply)
+        return await _second_step(page, return_to, page.form, reply)
+    forget_kept(page)
     return await _finish(page, return_to, login)
 
 
@@ -115,6 +161,8 @@ async def _finish(page: PageContext, return_to: str, login: LoginIssued) -> Resp
             # Forms that other tabs still show must not be sent in the new user's name.
             renew_form_cookie(context)
     page.renewed = login
+    if return_to == "/":
+        return_to = await find_landing_page(context, login)
     return page.redirect(password_page(return_to) if login.must_change_password else return_to)
 
 
@@ -144,17 +192,13 @@ async def submit_password(page: PageContext) -> Response:
     elsewhere = await redirect_before_use(page, BEFORE_PASSWORD_CHANGE)
     if elsewhere is not None:
         return elsewhere
-    new, faults = form.get("new_password", ""), None
     try:
         page.require_own_form()
-        if new != form.get("new_password_again", ""):
-            faults = (page.text("page.passwords_differ"),)
-            page.request.refuse(Why.FIELDS_INVALID)
-        await change_password(page.request, form.get("old_password", ""), new)
+        await change_password(page.request, form.get("old_password", ""), form.get("new_password", ""))
     except RequestRefused as refusal:
         if refusal.reply.why is Why.CURRENT_PASSWORD_WRONG_REPEATEDLY:
             return await show_signed_out(page, return_to, refusal.reply)
-        return await _password_form(page, return_to, refusal.reply, faults)
+        return await _password_form(page, return_to, refusal.reply)
     return page.redirect(return_to)
 
 
@@ -178,6 +222,8 @@ async def _sign_in_form(
         username=username,
         application=await _find_application(page, return_to),
         notice=page.text("page.recovered") if has_parameter("recovered") else None,
+        is_signed_out=has_parameter("signed_out") and reply is None,
+        is_form_kept=bool(read_kept_cookie(TYPED)),
     )
 
 
@@ -203,7 +249,5 @@ async def _code_form(
     return await render_on_the_way(page, "sign_in_code.html", return_to, reply, sign_in=back, ticket=ticket)
 
 
-async def _password_form(
-    page: PageContext, return_to: str, reply: Refused | None = None, faults: tuple[str, ...] | None = None
-) -> Response:
-    return await render_on_the_way(page, "password.html", return_to, reply, faults=faults)
+async def _password_form(page: PageContext, return_to: str, reply: Refused | None = None) -> Response:
+    return await render_on_the_way(page, "password.html", return_to, reply)

@@ -90,3 +90,7 @@ addEventListener("pageshow", (event) => {
   if (event.persisted) begin();
   for (const form of document.forms) release(form);
 });
+
+// The answer to a form takes the place of its page in the history, so that no way back asks to send it again.
+const formIsOn = document.documentElement.dataset.formIsOn;
+if (formIsOn) history.replaceState(null, "", formIsOn);

@@ -1,0 +1,135 @@
+"""What was typed into a form comes back: after a sign-in in between, and in another language."""
+
+import re
+from html import unescape
+from urllib.parse import urlencode
+
+import httpx
+import pytest
+
+from ostiary_core.model.records import Table
+from tests.support.callers import ADMIN_PASSWORD, Browser, form_token_in, forms_in
+from tests.support.served import Served
+
+NEW = "/admin/people/new"
+TYPED = {"username": "li", "name": '"Li" & <b>', "password": "a first password", "phone": "+8613800000009"}
+
+
+async def end_session(served: Served, browser: Browser) -> None:
+    """What an administrator elsewhere does, or the user."""
+    api = await served.administrator()
+    me = await api.succeed("GET", "/api/auth/me")
+    await api.succeed("POST", f"/api/iam/users/{me['id']}/force-logout")
+
+
+async def send_after_the_end(served: Served) -> tuple[Browser, httpx.Response]:
+    """A browser that sent a form after its session was ended."""
+    browser = await served.sign_in_browser()
+    page = await browser.get(NEW)
+    await end_session(served, browser)
+    return browser, await browser.submit(page, TYPED, to=NEW)
+
+
+def fields_on(page: httpx.Response) -> dict[str, str]:
+    [form] = [form for form in forms_in(page) if form.action == NEW]
+    return form.fields
+
+
+async def test_a_form_whose_session_ended_comes_back_as_it_was_filled_but_for_passwords(
+    served: Served,
+) -> None:
+    browser, sent = await send_after_the_end(served)
+    assert sent.headers["location"] == f"/login?signed_out=1&next={NEW}"
+    assert "a first password" not in str(dict(browser.cookies))
+    page = await browser.follow(sent)
+    assert "You were signed out. What you entered is kept" in page.text
+    assert len(served.records()[Table.USER]) == 1, "nothing was done yet"
+    page = await browser.follow(await browser.log_in(page))
+    assert "What you had entered is filled in again" in page.text
+    assert {name: fields_on(page)[name] for name in TYPED} == {**TYPED, "password": ""}
+    assert "filled in again" not in (await browser.get(NEW)).text, "once"
+
+
+async def test_another_user_is_shown_nothing_of_it(served: Served) -> None:
+    root = await served.administrator()
+    may = {"code": "desk", "name": "Desk", "permissions": ["iam.user.create", "iam.user.list"]}
+    role = await root.succeed("POST", "/api/iam/roles", may, status=201)
+    await served.user("anna", "anna's password", roleIds=[role["code"]])
+    browser, sent = await send_after_the_end(served)
+    page = await browser.follow(sent)
+    page = await browser.follow(await browser.log_in(page, "anna", "anna's password"))
+    assert page.url.path == NEW
+    assert fields_on(page)["name"] == ""
+
+
+@pytest.mark.parametrize(
+    "way", ["other site", "no cookie", "no login", "made-up token", "too long", "a file"]
+)
+async def test_nothing_is_kept_of_what_no_form_of_ours_sent(served: Served, way: str) -> None:
+    browser = await served.sign_in_browser()
+    token = form_token_in(await browser.get(NEW))
+    await end_session(served, browser)
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    fields = {**TYPED, "form_token": token}
+    match way:
+        case "other site":
+            headers |= {"Sec-Fetch-Site": "cross-site"}
+        case "no cookie":
+            browser.cookies.delete("ostiary_form")
+        case "no login":
+            for name in ("ostiary_access", "ostiary_refresh"):
+                browser.cookies.delete(name)
+        case "made-up token":
+            fields["form_token"] = "x" * 43 + ".0123"
+        case "too long":
+            fields["name"] = "x" * 70_000
+        case _:
+            headers["Content-Type"] = "text/plain"
+    sent = await browser.post(NEW, content=urlencode(fields), headers=headers)
+    assert sent.status_code == 303
+    assert "ostiary_typed" not in browser.cookies
+
+
+async def test_a_page_opened_by_its_address_says_that_the_session_ended_and_leads_back(
+    served: Served,
+) -> None:
+    browser = await served.sign_in_browser()
+    await end_session(served, browser)
+    sent = await browser.get("/admin/people?q=li")
+    assert sent.headers["location"] == "/login?signed_out=1&next=/admin/people?q=li"
+    page = await browser.follow(sent)
+    assert "You were signed out. Sign in to go on" in page.text
+    assert (await browser.log_in(page)).headers["location"] == "/admin/people?q=li"
+    stranger = served.browser()
+    page = await stranger.follow(await stranger.get("/admin/people"))
+    assert "You were signed out" not in page.text
+
+
+async def test_another_language_keeps_what_was_typed(served: Served) -> None:
+    browser = await served.sign_in_browser()
+    page = await browser.get(NEW)
+    [to] = re.findall(r'formaction="(/language\?to=zh-CN[^"]*)"', page.text)
+    fields = {**fields_on(page), **TYPED, "form_action": NEW}
+    sent = await browser.post(unescape(to), data=fields, headers={"Origin": "null"})
+    page = await browser.follow(sent)
+    assert 'lang="zh-CN"' in page.text[:200]
+    assert {name: fields_on(page)[name] for name in TYPED} == {**TYPED, "password": ""}
+    forged = await browser.post(unescape(to), data={**fields, "form_token": "x"}, headers={"Origin": "null"})
+    assert (forged.status_code, "ostiary_typed" in forged.cookies) == (403, False)
+
+
+async def test_boxes_lists_and_lines_come_back(served: Served) -> None:
+    browser = await served.sign_in_browser()
+    place = "/admin/clients/new"
+    page = await browser.get(place)
+    token = form_token_in(page)
+    await end_session(served, browser)
+    fields = [("form_token", token), ("clientId", "app"), ("redirectUris", "https://a.example/\nhttps://b")]
+    fields += [("grantTypes", "client_credentials")]
+    content = urlencode(fields)
+    headers = {"Content-Type": "application/x-www-form-urlencoded", "Origin": "null"}
+    page = await browser.follow(await browser.post(place, content=content, headers=headers))
+    page = await browser.follow(await browser.submit(page, {"username": "admin", "password": ADMIN_PASSWORD}))
+    assert ">\nhttps://a.example/\nhttps://b</textarea>" in page.text
+    boxes = re.findall(r'<input type="checkbox" name="grantTypes" value="(\w+)"( checked)?>', page.text)
+    assert dict(boxes) == {"authorization_code": "", "refresh_token": "", "client_credentials": " checked"}
