@@ -126,7 +126,7 @@ async def test_a_page_offers_nothing_that_is_refused_as_another_stands_above(ser
         assert (why in page) is is_said
     offers, page = await read_offers(browser, f"/admin/people/{await id_of(equal)}")
     assert [*offers[:7], why in page] == [
-        *("edit", "reset-password", "invite", "unlock", "force-out", "disable", "delete"),
+        *("edit", "disable", "reset-password", "invite", "unlock", "force-out", "delete"),
         False,
     ]
     offers, page = await read_offers(browser, "/admin/roles/role-of-above")
