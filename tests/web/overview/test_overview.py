@@ -228,7 +228,9 @@ async def test_a_sweeper_that_falls_behind_and_an_old_backup_are_told(
     assert "You are the only user yet" in page
     urgencies = re.findall('class="tag[^"]*">(Fault|Warning|First step)<', page)
     assert {*urgencies} == {"Warning", "First step"}
-    assert urgencies == sorted(urgencies, key=["Fault", "Warning", "First step"].index)
+    assert urgencies == sorted(urgencies, key=["First step", "Fault", "Warning"].index)
+    assert re.search(r"<summary>\d+ warnings?</summary>", page), "in one line"
+    assert '<span class="change">as in the time before</span>' in page
     assert "Run ostiary backup every day." in page
     quiet = re.search("Nothing in this time: (.*)[.]</p>", page)
     assert quiet is not None
@@ -236,6 +238,8 @@ async def test_a_sweeper_that_falls_behind_and_an_old_backup_are_told(
     assert 'aria-labelledby="refreshed"' not in page
     await served.client()
     await served.user("anna")
+    assert (await served.browser().sign_in()).headers["location"] == "/admin"
+    assert (await served.browser().sign_in("anna", "anna's password")).headers["location"] == "/"
     assert not re.search("No client is|the only user", (await browser.get("/admin")).text)
     served.store.record_milestone(Milestone.BACKED_UP, served.clock.now())
     served.clock.wait(9 * 24 * 3_600)

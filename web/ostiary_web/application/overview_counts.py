@@ -52,6 +52,11 @@ class Span:
         """Return begin and end of each period."""
         return zip(self.starts, (*self.starts[1:], self.end), strict=True)
 
+    def before(self) -> "Span":
+        """Return the span of the same length that ends where this one starts."""
+        start = self.starts[0]
+        return Span(starts=(Instant(start - (self.end - start)),), end=start, is_hourly=self.is_hourly)
+
     def place(self, hour: Instant) -> int:
         """Return the index of the period in which an hour begins, also if a zone is half an hour off."""
         return max(0, bisect_right(self.starts, hour) - 1)
@@ -155,6 +160,19 @@ def make_overview_query(
             state=store.state(),
             now=now,
         )
+
+    return read
+
+
+def make_totals_query(span: Span, counted: Collection[Metric]) -> Callable[[ReadingStore, Instant], Counts]:
+    """Return the query of a span's totals, as far as the caller may see them."""
+
+    def read(store: ReadingStore, now: Instant) -> Counts:
+        totals = Counts()
+        for key, tally in store.summaries(span.starts[0], span.end, of_clients=False).items():
+            if key.what in counted:
+                totals.add(key.what, key.detail, tally)
+        return totals
 
     return read
 

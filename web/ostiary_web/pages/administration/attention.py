@@ -28,10 +28,10 @@ _UNCOUNTED: Final = 20_000
 class Urgency(IntEnum):
     """The order in which things are seen to."""
 
-    FAULT = 0
-    WARNING = 1
-    STEP = 2
+    STEP = 0
     """A first step on a new server."""
+    FAULT = 1
+    WARNING = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

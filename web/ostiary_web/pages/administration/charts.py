@@ -60,7 +60,14 @@ class Chart:
     periods: tuple[tuple[Markup, str | None], ...]
     """Name of each period, and the address of its list."""
     note: str = ""
+    days: tuple[int, ...] = ()
+    """Where a day begins within hours, or a week within days."""
     bar_width: int = _BAR
+
+    @property
+    def middle(self) -> str:
+        """Number at the tick in the middle."""
+        return f"{self.most / 2:,.{self.most % 2}f}"
 
     @property
     def width(self) -> int:
@@ -69,9 +76,13 @@ class Chart:
 
 
 def draw(
-    name: str, series: Sequence[Series], periods: Sequence[tuple[Markup, str | None]], note: str = ""
+    name: str,
+    series: Sequence[Series],
+    periods: Sequence[tuple[Markup, str | None]],
+    note: str = "",
+    marks: Sequence[int] = (),
 ) -> Chart:
-    """Return a chart of series that have a number for each period."""
+    """Return a chart of series that have a number for each period, with a line before the periods `marks`."""
     sums = [sum(each.numbers[place] for each in series) for place in range(len(periods))]
     most = max(sums, default=0)
     bars = []
@@ -84,7 +95,13 @@ def draw(
                 parts.append(Part(colour=each.colour, y=round(y, 2), height=round(height, 2)))
         bars.append(Bar(x=_SLOT * place + (_SLOT - _BAR) // 2, parts=tuple(parts), total=total))
     return Chart(
-        name=name, series=tuple(series), bars=tuple(bars), most=most, periods=tuple(periods), note=note
+        name=name,
+        series=tuple(series),
+        bars=tuple(bars),
+        most=most,
+        periods=tuple(periods),
+        note=note,
+        days=tuple(_SLOT * place for place in marks if place),
     )
 
 

@@ -1,6 +1,6 @@
 """The overview of an administrator: what happened in a day, week or month, and what needs attention."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Final
@@ -15,14 +15,16 @@ from ostiary_core.model.records import SessionKind
 from ostiary_net.observability.summaries import HOUR_MS, RETRY_SECONDS, Metric, Milestone
 from ostiary_web.application.overview_counts import (
     LATE_SECONDS,
+    Counts,
     Span,
     list_visible_metrics,
     make_overview_query,
+    make_totals_query,
 )
 from ostiary_web.http.gate import require_permission
-from ostiary_web.pages.administration.attention import find_attention, makes_backups
+from ostiary_web.pages.administration.attention import Attention, Urgency, find_attention, makes_backups
 from ostiary_web.pages.administration.audit import reason_text
-from ostiary_web.pages.administration.charts import Chart, draw
+from ostiary_web.pages.administration.charts import Chart
 from ostiary_web.pages.administration.online import KIND_CODES
 from ostiary_web.pages.administration.overview_view import View
 from ostiary_web.pages.context import PageContext, render
@@ -45,6 +47,8 @@ class Tile:
     label: str
     number: int
     href: str | None
+    change: str = ""
+    """How much more or less that is than in the time before."""
 
 
 @overview_pages.get(_PLACE, gate=require_permission(Permission.ONLINE_LIST))
@@ -66,8 +70,8 @@ async def show_overview(page: PageContext) -> Response:
         place=_PLACE,
         chosen=chosen,
         ranges=[(name, page.text(f"overview.{name}")) for name in _RANGES],
-        attention=await find_attention(view),
-        tiles=list(_tiles(view)),
+        attention=_split_attention(await find_attention(view)),
+        tiles=list(_tiles(view, await page.request.query(make_totals_query(span.before(), counted)))),
         charts=[chart for chart in charts if _has_content(chart)],
         quiet=quiet and page.text("page.overview_nothing", what=page.text("change.between").join(quiet)),
         clients=clients,
@@ -89,27 +93,52 @@ def _has_content(chart: Chart) -> bool:
     return chart.most > 0 or (chart.name == "ended" and chart.note != "")
 
 
-def _tiles(view: View) -> Iterator[Tile]:
+def _tiles(view: View, before: Counts) -> Iterator[Tile]:
     page, totals = view.page, view.found.totals
     yield Tile(
         label=page.text("page.overview_running_now"),
         number=sum(view.found.running.values()),
         href="/admin/online",
     )
+
+    def tile(name: str, count: Callable[[Counts], int], href: str | None) -> Tile:
+        number = count(totals)
+        label, change = page.text(f"overview.{name}"), _change_text(page, number - count(before))
+        return Tile(label=label, number=number, href=href, change=change)
+
+    def total(what: Metric) -> Callable[[Counts], int]:
+        return lambda counts: counts.total(what).number
+
     if view.may_read_trail:
-        started = totals.by_detail(Metric.STARTED)
-        sign_ins = started.get(SessionKind.LOGIN.value, 0)
-        for name, number, href in (
-            ("sign_ins", sign_ins, view.entries(FactKind.SESSION_STARTED, clientId=CONSOLE_CLIENT)),
-            ("failed", totals.total(Metric.SIGN_IN_FAILED).number, view.entries(FactKind.SIGN_IN_FAILED)),
-            ("started", sum(started.values()) - sign_ins, view.entries(FactKind.SESSION_STARTED)),
-            ("ended", totals.total(Metric.ENDED).number, view.entries(FactKind.SESSION_ENDED)),
-            ("refreshed", totals.total(Metric.REFRESHED).number, view.entries(FactKind.PAIR_ROTATED)),
-            ("retried", totals.total(Metric.RETRIED).number, view.entries(FactKind.PAIR_REPEATED)),
-        ):
-            yield Tile(label=page.text(f"overview.{name}"), number=number, href=href)
-    refusals = totals.total(Metric.REFUSED).number
-    yield Tile(label=page.text("overview.refused"), number=refusals, href="#by-client" if refusals else None)
+        entries = view.entries
+        yield tile("sign_ins", _count_sign_ins, entries(FactKind.SESSION_STARTED, clientId=CONSOLE_CLIENT))
+        yield tile("failed", total(Metric.SIGN_IN_FAILED), entries(FactKind.SIGN_IN_FAILED))
+        yield tile(
+            "started",
+            lambda counts: counts.total(Metric.STARTED).number - _count_sign_ins(counts),
+            entries(FactKind.SESSION_STARTED),
+        )
+        yield tile("ended", total(Metric.ENDED), entries(FactKind.SESSION_ENDED))
+        yield tile("refreshed", total(Metric.REFRESHED), entries(FactKind.PAIR_ROTATED))
+        yield tile("retried", total(Metric.RETRIED), entries(FactKind.PAIR_REPEATED))
+    refusals = total(Metric.REFUSED)
+    yield tile("refused", refusals, "#by-client" if refusals(totals) else None)
+
+
+def _count_sign_ins(counts: Counts) -> int:
+    return counts.by_detail(Metric.STARTED).get(SessionKind.LOGIN.value, 0)
+
+
+def _change_text(page: PageContext, change: int) -> str:
+    if not change:
+        return page.text("page.overview_as_before")
+    return page.text("page.overview_change", change=f"{change:+,}".replace("-", "\N{MINUS SIGN}"))
+
+
+def _split_attention(found: Sequence[Attention]) -> dict[str, list[Attention]]:
+    """Return what is seen at once, and the warnings, which are folded."""
+    warnings = [each for each in found if each.urgency is Urgency.WARNING]
+    return {"urgent": [each for each in found if each.urgency is not Urgency.WARNING], "warnings": warnings}
 
 
 def _charts(view: View) -> Iterator[Chart]:
@@ -121,11 +150,11 @@ def _charts(view: View) -> Iterator[Chart]:
         )
         for kind in view.found.running
     ]
-    yield draw("running", running, view.periods(None), page.text("page.overview_running_note"))
+    yield view.draw("running", running, view.periods(None), page.text("page.overview_running_note"))
     if view.may_read_trail:
         yield from _trail_charts(view, kinds)
     refused = view.by_reason(Metric.REFUSED, lambda why: None)
-    yield draw("refused", refused, view.periods(None), page.text("page.overview_refused_note"))
+    yield view.draw("refused", refused, view.periods(None), page.text("page.overview_refused_note"))
 
 
 def _trail_charts(view: View, kinds: Mapping[SessionKind, str]) -> Iterator[Chart]:
@@ -143,21 +172,21 @@ def _trail_charts(view: View, kinds: Mapping[SessionKind, str]) -> Iterator[Char
         ),
         view.series(Metric.SIGN_IN_FAILED, [""], failed, "failed", href=entries(FactKind.SIGN_IN_FAILED)),
     ]
-    yield draw("sign_ins", sign_ins, view.periods(started, clientId=CONSOLE_CLIENT))
+    yield view.draw("sign_ins", sign_ins, view.periods(started, clientId=CONSOLE_CLIENT))
     of_clients = [
         view.series(Metric.STARTED, [kind], kinds[kind], kind.value, href=entries(started))
         for kind in (SessionKind.AUTHORIZATION_CODE, SessionKind.CLIENT_CREDENTIALS)
     ]
-    yield draw("started", of_clients, view.periods(started))
+    yield view.draw("started", of_clients, view.periods(started))
     ended = view.by_reason(Metric.ENDED, lambda why: entries(FactKind.SESSION_ENDED, why=why))
     together = view.found.totals.total(Metric.ENDED_TOGETHER).number
     note = page.text("page.overview_ended_together", count=together) if together else ""
-    yield draw("ended", ended, view.periods(FactKind.SESSION_ENDED), note)
+    yield view.draw("ended", ended, view.periods(FactKind.SESSION_ENDED), note)
     refreshed = page.text("overview.refreshed")
     refreshes = [
         view.series(Metric.REFRESHED, [""], refreshed, "others", href=entries(FactKind.PAIR_ROTATED))
     ]
-    yield draw("refreshed", refreshes, view.periods(FactKind.PAIR_ROTATED))
+    yield view.draw("refreshed", refreshes, view.periods(FactKind.PAIR_ROTATED))
     href = entries(FactKind.PAIR_REPEATED)
     late = [
         view.series(
@@ -174,7 +203,7 @@ def _trail_charts(view: View, kinds: Mapping[SessionKind, str]) -> Iterator[Char
     if retries.number:
         mean, most = (f"{ms / SECOND_MS:.1f}" for ms in (retries.total_ms / retries.number, retries.most_ms))
         note = page.text("page.overview_retried_note", mean=mean, most=most)
-    yield draw("retried", late, view.periods(FactKind.PAIR_REPEATED), note)
+    yield view.draw("retried", late, view.periods(FactKind.PAIR_REPEATED), note)
 
 
 def _clients(view: View) -> list[dict[str, object]]:

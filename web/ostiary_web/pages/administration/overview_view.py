@@ -14,7 +14,7 @@ from ostiary_core.model.permissions import Permission
 from ostiary_net.observability.summaries import Metric
 from ostiary_web.application.overview_counts import Overview, Span
 from ostiary_web.pages.administration.audit import reason_text
-from ostiary_web.pages.administration.charts import Series, split_by_colour
+from ostiary_web.pages.administration.charts import Chart, Series, draw, split_by_colour
 from ostiary_web.pages.context import PageContext
 
 _BY_REASON: Final = (Metric.ENDED, Metric.REFUSED)
@@ -66,6 +66,21 @@ class View:
         """Return how often these details were counted in each period."""
         by_period = (counts.by_detail(what) for counts in self.found.periods)
         return tuple(sum(counts.get(detail, 0) for detail in details) for counts in by_period)
+
+    def draw(
+        self,
+        name: str,
+        series: Sequence[Series],
+        periods: Sequence[tuple[Markup, str | None]],
+        note: str = "",
+    ) -> Chart:
+        """Return a chart with its days marked, or its weeks where a bar is a day."""
+        marks = [place for place, at in enumerate(self.span.starts) if self._is_mark(at)]
+        return draw(name, series, periods, note, marks)
+
+    def _is_mark(self, start: Instant) -> bool:
+        at = datetime.fromtimestamp(start / SECOND_MS, UTC).astimezone(self.page.zone)
+        return at.hour == 0 and (self.span.is_hourly or at.weekday() == 0)
 
     def series(
         self,
