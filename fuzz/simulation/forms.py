@@ -234,7 +234,7 @@ def _login_in_cookies(response: Response) -> Answer:
 def answer_of_page(call: Call, response: Response, key: bytes) -> Answer:
     """Return the answer on a page, in the interface's words, as far as the page shows it.
 
-    What a redirect keeps for its page is unsealed with the servers' `key`.
+    Values that a redirect keeps for its page are unsealed with the servers' `key`.
     """
     if response.status >= 400:
         return refusal(code_or_reason(response))
