@@ -71,8 +71,8 @@ class HistoryStep:
     @property
     def is_by_operator(self) -> bool:
         """Whether the command line did it; entries of earlier releases show it by having no request."""
-        is_without_request = self.actor_id is None and self.trace_id is None and self.fact is not None
-        return self.actor_id == COMMAND_LINE or (is_without_request and self.at is not None)
+        is_without_request = self.actor_id is None and self.trace_id is None
+        return self.actor_id == COMMAND_LINE or (is_without_request and self.fact is not None)
 
     @property
     def delay_ms(self) -> int | None:

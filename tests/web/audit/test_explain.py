@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ostiary_core import Entropy, Policy, Secret, Why, events as e
-from ostiary_core.history.explain import Explanation, explain
+from ostiary_core.history.explain import Explanation, HistoryStep, explain
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Insert, Update
 from ostiary_core.model.one_time_password import (
@@ -64,7 +64,8 @@ class Tale:
         self.session: Session = self.world.the_session()
         self.names = {self.world.user_ids["root"]: "root"}
         """Of those who are known when it is told."""
-        self.world.wait(60)
+        self.waited = 60
+        self.world.wait(self.waited)
 
     def ask(self, event: e.Event, user_agent: str | None = APP) -> TokensIssued:
         """An event that a request asked for; the pair that it led to, or the first one."""
@@ -307,7 +308,7 @@ def revoke(tale: Tale) -> None:
 STORIES: dict[str, Callable[[Tale], object]] = {
     "it runs": lambda tale: None,
     "its access token has expired": lambda tale: tale.world.wait(1_800),
-    "it reached its maximum": lambda tale: tale.world.wait(MAXIMUM_SECONDS + 50),
+    "it reached its maximum": lambda tale: tale.world.wait(MAXIMUM_SECONDS - tale.waited),
     "a token of a client's own": take_machine_token,
     "rotations and safe retries": rotate_with_retries,
     "a scope too wide": ask_too_much,
@@ -373,12 +374,26 @@ def list_texts(tale: Tale) -> list[str]:
     misses = [safe_retries_text(explanation, language) for language in LANGUAGES]
     parts = [f"{explanation.state.value}, {explanation.why and explanation.why.value}", "\n".join(misses)]
     for step in explanation.steps:
-        since = None if step.at is None else (step.at - tale.session.started_at) / 1_000
         texts = [step_text(step, explanation, language, tale.names) for language in LANGUAGES]
-        parts.append("\n    ".join([f"{step.kind.value} at {since} s, trace {step.trace_id}", *texts]))
+        parts.append("\n    ".join([heading_of(step, tale), *texts]))
     for name, user_id in tale.world.user_ids.items():
         parts = [part.replace(user_id, f"<the id of {name}>") for part in parts]
     return parts
+
+
+def heading_of(step: HistoryStep, tale: Tale) -> str:
+    """Return what programs read of a step."""
+    since = None if step.at is None else (step.at - tale.session.started_at) / 1_000
+    return ", ".join(
+        [
+            f"{step.kind.value} at {since} s",
+            f"{step.fact and step.fact.value}",
+            f"trace {step.trace_id}",
+            *(["by a session"] if step.actor_session_id else []),
+            *([f"{step.delay_ms} ms after {step.earlier_user_agent}"] if step.earlier_at else []),
+            *(f"{each.field} changed" for each in step.changes),
+        ]
+    )
 
 
 def section(name: str) -> str:
@@ -415,6 +430,19 @@ def test_a_life_is_told_as_it_is_written_down(name: str) -> None:
     for text in (*made_up, safe_retries_text(explanation, MADE_UP)):
         assert re.fullmatch("«.*»", text), "a text that is in no catalogue"
         assert not re.search("[\u4e00-\u9fff]", text)
+
+
+def test_entries_of_earlier_releases_show_the_command_line_by_having_no_request() -> None:
+    ended = tell_tale("client disabled on the command line").explain().last
+    earlier = replace(ended, actor_id=None)
+    assert ended.is_by_operator
+    assert earlier.is_by_operator
+    for other in (
+        {"trace_id": "trace"},
+        {"actor_id": "root"},
+        {"fact": None},
+    ):
+        assert not replace(earlier, **other).is_by_operator, other
 
 
 def test_every_ending_there_is_has_its_story_and_no_other_is_written_down() -> None:
