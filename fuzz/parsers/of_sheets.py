@@ -16,7 +16,7 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 from python_calamine import CalamineWorkbook
 from xlsxwriter import Workbook
 
-from fuzz.parsers.target import Target, agree
+from fuzz.parsers.target import Target, require_same
 from ostiary_core.model.fields import FieldRule
 from ostiary_web.sheets.cells import MOST_ROWS, BadCell, Cell, Number
 from ostiary_web.sheets.reading import read_sheet
@@ -73,17 +73,18 @@ def judge_cells(data: bytes) -> None:
     read = read_sheet(content)
     expected = {number: [cell for _, cell in row] for number, row in enumerate(table, 1) if row}
     if not expected:
-        agree(read, FieldRule.SHEET, data)
+        require_same(read, FieldRule.SHEET, data)
         return
     assert isinstance(read, tuple), f"a sheet that was written is refused: {read}"
-    agree({row.number: list(row.cells)[: len(expected[row.number])] for row in read}, expected, data)
+    require_same({row.number: list(row.cells)[: len(expected[row.number])] for row in read}, expected, data)
     with CalamineWorkbook.from_filelike(BytesIO(content)) as book:
         others = book.get_sheet_by_index(0).to_python(skip_empty_area=False)
     # The other library drops trailing rows that have only formulas.
     for row in (each for each in read if each.number <= len(others)):
         for cell, other in zip(row.cells, others[row.number - 1], strict=False):
             if other != "":
-                agree(float(cell.value) if isinstance(cell, Number) else cell, other, data)
+                text = cell.strip(" ") if isinstance(cell, str) else cell  # the other library trims texts
+                require_same(float(cell.value) if isinstance(cell, Number) else text, other, data)
 
 
 def _make_cell(part: str) -> list[tuple[str, Cell]]:
@@ -98,7 +99,7 @@ def _make_cell(part: str) -> list[tuple[str, Cell]]:
     if kind == "f" and text.isalnum():
         return [(f"<c><f>{text}</f></c>", BadCell(FieldRule.CELL_FORMULA))]
     if kind == "t" and text.isprintable() and text.strip() and "_" not in text:
-        return [(f'<c t="inlineStr"><is><t>{escape(text)}</t></is></c>', text.strip())]
+        return [(f'<c t="inlineStr"><is><t>{escape(text)}</t></is></c>', text)]
     return []
 
 
