@@ -95,7 +95,7 @@ def pages(proofs: Mapping[tuple[str, str], tuple[Proof, ...]]) -> dict[str, str]
     """The generated pages by file name."""
     made = {"rows.md": rows_page(proofs), "states.md": states_page(), "permissions.md": permissions_page()}
     if find_spec("fuzz") is not None and find_spec("fuzz.rules.document") is not None:
-        made["invariants.md"] = import_module("fuzz.rules.document").invariants_page()
+        made["invariants.md"] = import_module("fuzz.rules.document").make_invariants_page()
     return made | reference_pages()
 
 

@@ -31,7 +31,7 @@ def read_faults(file: Path) -> tuple[Fault, ...]:
     """Return the faults in a file that is written like a patch.
 
     The file has the dotted name of a function; below it, indented, the name and the sentence of a fault;
-    below that, `-` lines with text of the function and `+` lines with its replacement (see `instead`). A
+    below that, `-` lines with text of the function and `+` lines with its replacement (`replace_texts`). A
     fault with two entries changes both functions.
     """
     faults: list[tuple[str, str, str, list[str]]] = []
@@ -50,11 +50,11 @@ def read_faults(file: Path) -> tuple[Fault, ...]:
     planted: dict[str, Fault] = {}
     for where, name, sentence, texts in faults:
         plants = [planted[name].plant] if name in planted else []
-        planted[name] = Fault(name, sentence, together(*plants, instead(where, *texts)))
+        planted[name] = Fault(name, sentence, combine_plants(*plants, replace_texts(where, *texts)))
     return tuple(planted.values())
 
 
-def instead(where: str, *texts: str) -> Plant:
+def replace_texts(where: str, *texts: str) -> Plant:
     """Return a plant that replaces texts in the source of the function `where`.
 
     `texts` alternates: an old text, its replacement, the next old text, and so on. A function inside another
@@ -77,8 +77,8 @@ def instead(where: str, *texts: str) -> Plant:
         lines[node.lineno - 1 : node.end_lineno] = [text]
         file = str(module.__file__)
         compiled = compile("".join(lines), file, "exec", dont_inherit=True)
-        [changed] = [code for code in codes_in(compiled) if code.co_qualname == name]
-        kept = [(each, each.__code__) for each in _holders(file, name)]
+        [changed] = [code for code in list_codes(compiled) if code.co_qualname == name]
+        kept = [(each, each.__code__) for each in _find_holders(file, name)]
         for function, _ in kept:
             function.__code__ = changed
         try:
@@ -90,7 +90,7 @@ def instead(where: str, *texts: str) -> Plant:
     return planted
 
 
-def together(*plants: Plant) -> Plant:
+def combine_plants(*plants: Plant) -> Plant:
     """Return one plant that plants all of these."""
 
     @contextmanager
@@ -126,15 +126,15 @@ def functions_of(
         yield from functions_of(each, name)
 
 
-def codes_in(code: CodeType) -> Iterator[CodeType]:
+def list_codes(code: CodeType) -> Iterator[CodeType]:
     """Yield a code object and all code objects inside it."""
     yield code
     for each in code.co_consts:
         if isinstance(each, CodeType):
-            yield from codes_in(each)
+            yield from list_codes(each)
 
 
-def _holders(file: str, name: str) -> list[FunctionType]:
+def _find_holders(file: str, name: str) -> list[FunctionType]:
     """Return every function object with this file and qualified name, wherever it is referenced."""
     gc.unfreeze()  # the garbage collector does not list frozen objects
     functions = (each for each in gc.get_objects() if type(each) is FunctionType)
@@ -146,7 +146,7 @@ def _holders(file: str, name: str) -> list[FunctionType]:
 TOKEN_LOGGED: Final = Fault(
     "token-logged",
     "the log is told a refresh token",
-    instead(
+    replace_texts(
         "ostiary_net.turns.service.Service._finish",
         "self._record_decision(",
         "token = getattr(pending.event, 'refresh_token', None);"

@@ -87,7 +87,7 @@ class Model:
         faults, takers, recorded = [], [], False
         imported: set[str | None] = set()
         for place, part in enumerate(call.parts):
-            able = len(administration.able_administrators(rehearsed))
+            able = len(administration.find_able_administrators(rehearsed))
             verdict_of_part = _apply(rehearsed, part, now, Answer(kind=AnswerKind.DONE, sub=f"new {place}"))
             recorded |= is_recorded(verdict_of_part)
             if part.verb is Verb.IMPORT_USER and part.replaces:
@@ -96,9 +96,9 @@ class Model:
                 imported.add(part.username)
             if verdict_of_part.answer.kind is AnswerKind.REFUSED:
                 faults.append(f"{place}:{verdict_of_part.answer.error}")
-            if len(administration.able_administrators(rehearsed)) < able:
+            if len(administration.find_able_administrators(rehearsed)) < able:
                 takers.append(f"{place}:B1001")
-        if not administration.able_administrators(rehearsed):
+        if not administration.find_able_administrators(rehearsed):
             faults, recorded = faults or takers, recorded or not faults
         if faults:
             return refuse(",".join(faults), "a batch that is refused in part is refused as a whole"), recorded

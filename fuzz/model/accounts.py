@@ -77,7 +77,7 @@ def change_password(realm: Realm, call: Call, now: int, given: Answer) -> Verdic
     if call.overtaken:
         return OVERTAKEN
     if call.password != user.password:
-        return wrong_password(realm, user, now)
+        return refuse_wrong_password(realm, user, now)
     user.password = call.new_password or ""
     user.must_change_password = False
     session = realm.tokens[call.login or ""].session
@@ -86,7 +86,7 @@ def change_password(realm: Realm, call: Call, now: int, given: Answer) -> Verdic
     return Verdict(DONE, "user changes password: all OAuth sessions end")
 
 
-def wrong_password(realm: Realm, user: User, now: int) -> Verdict:
+def refuse_wrong_password(realm: Realm, user: User, now: int) -> Verdict:
     """Refuse a wrong current password, sent to set a new password or a new telephone number."""
     user.wrong_at = [at for at in user.wrong_at if now - at < WRONG_PASSWORD_MS]
     if len(user.wrong_at) + 1 < WRONG_PASSWORDS:

@@ -48,13 +48,13 @@ def is_caller(realm: Realm, call: Call, now: int, user: User) -> bool:
     return signed_in is not None and signed_in.user_id == user.user_id
 
 
-def able_administrators(realm: Realm) -> list[User]:
+def find_able_administrators(realm: Realm) -> list[User]:
     return [one for one in realm.users.values() if one.super_administrator and one.enabled]
 
 
 def is_last_administrator(realm: Realm, user: User) -> bool:
     """Whether this is the only enabled super administrator; False in a batch, which is judged at its end."""
-    return realm.before_batch is None and able_administrators(realm) == [user]
+    return realm.before_batch is None and find_able_administrators(realm) == [user]
 
 
 def require_roles(realm: Realm, roles: tuple[str, ...]) -> None:

@@ -1,6 +1,6 @@
 """Required answers about second factors: set up, entered at sign-in, removed, reset."""
 
-from fuzz.model.accounts import login, wrong_password
+from fuzz.model.accounts import login, refuse_wrong_password
 from fuzz.model.administration import find_another
 from fuzz.model.permissions import CREDENTIALS, require_power
 from fuzz.model.realm import Realm
@@ -88,7 +88,7 @@ def check_proof(realm: Realm, user: User, call: Call, now: int) -> Verdict | Non
     except Refusal as refusal:
         if refusal.verdict.answer.error != "A1007":
             raise
-        counted = wrong_password(realm, user, now)
+        counted = refuse_wrong_password(realm, user, now)
         return counted if counted.answer.error == "A1001" else refusal.verdict
     return None
 
@@ -136,7 +136,7 @@ def check_password(realm: Realm, user: User, call: Call, now: int) -> Verdict | 
     """Return the refusal if the current password is wrong."""
     if call.overtaken:
         return OVERTAKEN
-    return None if call.password == user.password else wrong_password(realm, user, now)
+    return None if call.password == user.password else refuse_wrong_password(realm, user, now)
 
 
 def spend_with_password(realm: Realm, call: Call, now: int) -> User:

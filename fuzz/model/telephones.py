@@ -1,6 +1,6 @@
 """Required answers about telephones: codes, a new number, recovery of a password."""
 
-from fuzz.model.accounts import wrong_password
+from fuzz.model.accounts import refuse_wrong_password
 from fuzz.model.realm import Realm
 from fuzz.model.records import (
     DAY_MS,
@@ -93,7 +93,7 @@ def change_phone(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if call.overtaken:
         return OVERTAKEN
     if call.password != user.password:
-        return wrong_password(realm, user, now)
+        return refuse_wrong_password(realm, user, now)
     if not enter(realm, call, user, True, now):
         return WRONG_CODE
     if realm.holder_of(call.phone) is not None:

@@ -24,9 +24,9 @@ from types import CodeType, FunctionType
 from typing import Final
 
 from fuzz.mutants.judges import Child, Judge, try_judges, with_judges
-from fuzz.mutants.mutations import Key, Mutant, mutants_of, statements_changed
-from fuzz.mutants.planting import functions_by_code, plant
-from fuzz.mutants.rooms import ROOMS, modules_of, rooms_changed_since, rooms_to_judge
+from fuzz.mutants.mutations import Key, Mutant, find_changed_statements, mutants_of
+from fuzz.mutants.planting import index_functions, plant
+from fuzz.mutants.rooms import ROOMS, choose_rooms, find_changed_rooms, modules_of
 from fuzz.shared.campaign import Report, conduct
 
 SURVIVORS: Final = Path(__file__).with_name("survivors.toml")
@@ -51,10 +51,10 @@ def run(
 
     The rooms are the named ones, those that changed `since` a revision, or all.
     """
-    if since and not (names := rooms_changed_since(since)):
+    if since and not (names := find_changed_rooms(since)):
         print(f"no room changed since {since}")
         return 0
-    rooms = rooms_to_judge(names)
+    rooms = choose_rooms(names)
     homes = {module: name for name, room in rooms.items() for module in modules_of(room)}
     modules = list(homes)
     for module in modules:
@@ -112,7 +112,7 @@ def judge_mutants(
 
     `homes` names the room of each module.
     """
-    functions = functions_by_code()
+    functions = index_functions()
     gc.collect()
     gc.freeze()
     waiting = list(reversed(mutants))
@@ -154,7 +154,7 @@ def ask_in_order(mutant: Mutant, judges: Sequence[Judge], noticed: Sequence[str]
     Those that reach the mutant's statement, or a statement that uses the changed constant: first those that
     noticed another mutant there, then the quickest. For a constant that only other modules use, all judges.
     """
-    places = {(mutant.module, statement) for statement in statements_changed(mutant)}
+    places = {(mutant.module, statement) for statement in find_changed_statements(mutant)}
     reaching = [judge for judge in judges if places & judge.reached]
     return sorted(
         reaching if reaching or mutant.function else judges,

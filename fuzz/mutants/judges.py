@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 
 import pytest
 
-from fuzz.mutants.planting import functions_by_code, note_statements
+from fuzz.mutants.planting import index_functions, note_statements
 from fuzz.mutants.rooms import Room
 from fuzz.rules.sequences import run_world
 from fuzz.shared.core_events import with_more_scopes
@@ -108,7 +108,7 @@ def try_judges(judges: Sequence[Judge], modules: Sequence[str], processes: int) 
 
 def _try_all(judges: Sequence[Judge], modules: Sequence[str]) -> list[tuple[str, frozenset[Any], float]]:
     reached: set[tuple[str, int]] = set()
-    functions = functions_by_code()
+    functions = index_functions()
     for module in modules:
         note_statements(module, functions, reached.add)
     tried = []

@@ -115,9 +115,9 @@ def mutants_of(module: str) -> list[Mutant]:
     tests = {id(node.test) for node in ast.walk(tree) if isinstance(node, ast.If | ast.IfExp | ast.While)}
     seen: Counter[tuple[str, str, str]] = Counter()
     mutants = []
-    for node, function, around in _places(tree, "", None):
+    for node, function, around in _walk_running_nodes(tree, "", None):
         for choice, (kind, changed) in enumerate(_changes(node)):
-            statement = _first_moved(node, changed) if kind == "order" else around
+            statement = _find_first_moved(node, changed) if kind == "order" else around
             if statement is None or id(statement) not in statements:
                 continue
             if id(node) in tests and (kind == "comparison" or isinstance(node, ast.UnaryOp)):
@@ -132,7 +132,7 @@ def mutants_of(module: str) -> list[Mutant]:
     return mutants
 
 
-def statements_changed(mutant: Mutant) -> Iterator[int]:
+def find_changed_statements(mutant: Mutant) -> Iterator[int]:
     """Yield the number of the changed statement; of a constant, of each statement that uses it, or of all."""
     if mutant.function:
         yield mutant.statement
@@ -155,7 +155,7 @@ def target_of(statement: ast.stmt) -> str:
             raise ValueError(f"expected an assignment to one name, got {ast.unparse(statement)}")
 
 
-def mutated_tree(mutant: Mutant) -> ast.Module:
+def mutate_tree(mutant: Mutant) -> ast.Module:
     """Return the module's tree with this change."""
     tree = parse(mutant.module)
     node = list(ast.walk(tree))[mutant.node]
@@ -190,7 +190,7 @@ def _is_docstring(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def _places(
+def _walk_running_nodes(
     node: ast.AST, function: str, statement: ast.stmt | None
 ) -> Iterator[tuple[ast.AST, str, ast.stmt | None]]:
     """Yield every node that runs, with its function and statement."""
@@ -213,7 +213,7 @@ def _places(
             continue
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST) and not (of_class and not isinstance(child, _DEFINITIONS)):
-                yield from _places(child, function, statement)
+                yield from _walk_running_nodes(child, function, statement)
 
 
 def _is_strict_zip(node: ast.AST) -> bool:
@@ -296,9 +296,9 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
         case ast.Expr(value=ast.Call()) | ast.AugAssign():
             yield "statement", ast.copy_location(ast.Pass(), node)
         case ast.FunctionDef(body=body) | ast.AsyncFunctionDef(body=body) | ast.With(body=body):
-            yield from _swapped_calls(node, body)
+            yield from _swap_calls(node, body)
         case ast.AsyncWith(body=body) | ast.Try(body=body) | ast.For(body=body):
-            yield from _swapped_calls(node, body)
+            yield from _swap_calls(node, body)
         case _:
             pass
 
@@ -315,7 +315,7 @@ def _is_unit(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and _UNIT.fullmatch(node.id) is not None
 
 
-def _swapped_calls(node: ast.AST, body: list[ast.stmt]) -> Iterator[tuple[str, ast.AST]]:
+def _swap_calls(node: ast.AST, body: list[ast.stmt]) -> Iterator[tuple[str, ast.AST]]:
     """Yield a block with two neighbouring calls, made for their effects, in the other order."""
     for number, (one, two) in enumerate(pairwise(body)):
         if _is_called(one) and _is_called(two):
@@ -330,7 +330,7 @@ def _is_called(statement: ast.stmt) -> bool:
             return False
 
 
-def _first_moved(node: Any, changed: Any) -> ast.stmt:
+def _find_first_moved(node: Any, changed: Any) -> ast.stmt:
     """Return the first statement of a block that the changed block has in another place."""
     moved: ast.stmt = next(old for old, new in zip(node.body, changed.body, strict=True) if old is not new)
     return moved
@@ -358,7 +358,7 @@ def _describe_change(node: ast.AST, changed: ast.AST) -> str:
         lost = (found for found in _CONDITION.finditer(before) if _without(before, found) == after)
         return f"a statement without {next(lost)[0].strip()!r}"
     if _is_block(node) and _is_block(changed):
-        first = _first_moved(node, changed)
+        first = _find_first_moved(node, changed)
         return f"{_short(first)} after the next one"
     return f"{_short(node)} → {_short(changed)}"
 

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any, Final
 
-from fuzz.faults.planting import codes_in
-from fuzz.mutants.mutations import Mutant, compile_tree, mutated_tree, parse, statements_of, target_of
+from fuzz.faults.planting import list_codes
+from fuzz.mutants.mutations import Mutant, compile_tree, mutate_tree, parse, statements_of, target_of
 
 _HIT: Final = "__note_statement__"
 
 
-def functions_by_code() -> dict[CodeType, list[FunctionType]]:
+def index_functions() -> dict[CodeType, list[FunctionType]]:
     """Return every function object by its code, wherever it is referenced."""
     functions: dict[CodeType, list[FunctionType]] = defaultdict(list)
     gc.unfreeze()  # the garbage collector does not list frozen objects
@@ -26,7 +26,8 @@ def functions_by_code() -> dict[CodeType, list[FunctionType]]:
 
 def swap(module: str, tree: ast.Module, functions: dict[CodeType, list[FunctionType]]) -> bool:
     """Have all functions of a module run the code of a changed tree; return whether any changed."""
-    changed = {(code.co_qualname, code.co_firstlineno): code for code in codes_in(compile_tree(module, tree))}
+    codes = list_codes(compile_tree(module, tree))
+    changed = {(code.co_qualname, code.co_firstlineno): code for code in codes}
     file = sys.modules[module].__file__
     swapped = False
     for code, holders in functions.items():
@@ -43,7 +44,7 @@ def swap(module: str, tree: ast.Module, functions: dict[CodeType, list[FunctionT
 
 def plant(mutant: Mutant, functions: dict[CodeType, list[FunctionType]]) -> bool:
     """Plant the mutant in this process until it ends; return False if no running code changes."""
-    tree = mutated_tree(mutant)
+    tree = mutate_tree(mutant)
     if mutant.function:
         return swap(mutant.module, tree, functions)
     home = vars(sys.modules[mutant.module])

@@ -233,7 +233,7 @@ ROOMS: Final = {
 _POSTGRES: Final = "OSTIARY_TEST_POSTGRES"
 
 
-def rooms_changed_since(revision: str) -> list[str]:
+def find_changed_rooms(revision: str) -> list[str]:
     """Return the rooms with a file that differs from a revision of git; none if git does not know it."""
     asked = ["git", "diff", "--name-only", revision, "--", "core", "net", "web"]
     done = subprocess.run(asked, capture_output=True, check=False, cwd=_ROOT, text=True)
@@ -241,7 +241,7 @@ def rooms_changed_since(revision: str) -> list[str]:
     return [name for name, room in ROOMS.items() if any(map(room.holds, modules))]
 
 
-def rooms_to_judge(names: Sequence[str]) -> dict[str, Room]:
+def choose_rooms(names: Sequence[str]) -> dict[str, Room]:
     """Return the named rooms, or all that can be judged here. Raises `UsageError` for an unknown name."""
     chosen = choose_names("room", names, ROOMS)
     if not names and not os.environ.get(_POSTGRES):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import unquote_to_bytes, urljoin, urlsplit
 
-from fuzz.parsers.target import Target, agree
+from fuzz.parsers.target import Target, require_same
 from ostiary_core.model.client import is_redirect_uri
 from ostiary_net.front_door.source import LOCAL, find_source
 from ostiary_web.pages.addresses import local_path
@@ -20,7 +20,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 def judge_redirect_uri(data: bytes) -> None:
     """Judge a redirect URI by the rule of "Client", `redirectUris`, by character, without a library."""
     text = data.decode("utf-8", "replace")
-    agree(is_redirect_uri(text), _may_be_registered(text), text)
+    require_same(is_redirect_uri(text), _may_be_registered(text), text)
 
 
 def _may_be_registered(text: str) -> bool:
@@ -91,14 +91,14 @@ def judge_return_path(data: bytes) -> None:
     text = data.decode("utf-8", "surrogateescape")
     path = local_path(text)
     assert path in (text, "/"), "the path was changed"
-    assert not _leaves(path), f"a browser goes elsewhere with {path!r}"
+    assert not _leads_away(path), f"a browser goes elsewhere with {path!r}"
     assert urlsplit(urljoin("https://id.example/login", path)).netloc == "id.example"
     assert all("!" <= character <= "~" for character in path), "it cannot stand in a header field"
     if re.fullmatch(r"/(?:[A-Za-z0-9._~-][A-Za-z0-9._~/?&=%:@-]*)?", text):
-        agree(path, text, text)
+        require_same(path, text, text)
 
 
-def _leaves(reference: str) -> bool:
+def _leads_away(reference: str) -> bool:
     """Whether a browser resolves the path to another host, by the URL standard's steps up to the host."""
     kept = reference.strip("".join(map(chr, range(0x21))))
     kept = re.sub("[\t\n\r]", "", kept).replace("\\", "/")
@@ -122,9 +122,9 @@ def judge_source(data: bytes) -> None:
             continue
     values = lines[2:]
     read = find_source(peer, values, trusted)
-    agree(read, _source(peer, values, trusted), (peer, trusted, values))
+    require_same(read, _source(peer, values, trusted), (peer, trusted, values))
     if read != LOCAL and not _is_within(read, trusted):
-        agree(find_source(peer, [b"203.0.113.9, x", *values], trusted), read, (peer, trusted, values))
+        require_same(find_source(peer, [b"203.0.113.9, x", *values], trusted), read, (peer, trusted, values))
 
 
 def _source(peer: str | None, values: Sequence[bytes], trusted: Sequence[Network]) -> str:

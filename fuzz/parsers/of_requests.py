@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 import h11
 
-from fuzz.parsers.target import Target, agree
+from fuzz.parsers.target import Target, require_same
 from ostiary_core.events import ClientCredentials
 from ostiary_core.http.endpoint import Request
 from ostiary_core.http.form import LONGEST_FORM, FormEncoding, form_encoding, read_form
@@ -42,7 +42,7 @@ def judge_form(data: bytes) -> None:
     if isinstance(expected, str):
         assert isinstance(read, Why), f"{body!r} is taken though {expected}"
     else:
-        agree(read, expected, body)
+        require_same(read, expected, body)
 
 
 def _fields(body: bytes) -> dict[str, str] | str:
@@ -79,7 +79,7 @@ def judge_form_type(data: bytes) -> None:
     Another charset allows only ASCII.
     """
     encodings = {None: None, FormEncoding.UTF_8: "UTF-8", FormEncoding.ASCII: "another"}
-    agree(encodings[form_encoding([(b"content-type", data)])], _charset(data), data)
+    require_same(encodings[form_encoding([(b"content-type", data)])], _charset(data), data)
 
 
 def _charset(value: bytes) -> str | None:
@@ -143,9 +143,9 @@ def judge_basic(data: bytes) -> None:
     read = read_basic([(b"authorization", data)])
     expected = _pair(data)
     if not isinstance(read, ClientCredentials):
-        agree(None, expected, data)
+        require_same(None, expected, data)
         return
-    agree((read.client_id, read.secret.reveal()), expected, data)
+    require_same((read.client_id, read.secret.reveal()), expected, data)
 
 
 def _pair(value: bytes) -> tuple[str, str] | None:
@@ -178,9 +178,9 @@ def judge_lane(data: bytes) -> None:
     """
     whole = _read_pieces(data)
     for cut in range(1, len(data), len(data) // 16 + 1):
-        agree(_read_pieces(data[:cut], data[cut:]), whole, data)
+        require_same(_read_pieces(data[:cut], data[cut:]), whole, data)
     if not data.startswith((b"\r", b"\n")):  # one empty line before a request is ignored (RFC 9112 §2.2)
-        agree(_read_pieces(b"\r", b"\n" + data)[:2], whole[:2], data)
+        require_same(_read_pieces(b"\r", b"\n" + data)[:2], whole[:2], data)
     requests, start = iter(whole[0]), 0
     while True:
         begin = start + 2 if data[start : start + 2] == b"\r\n" else start  # one empty line is ignored
@@ -199,14 +199,14 @@ def judge_lane(data: bytes) -> None:
         assert isinstance(event, h11.EndOfMessage), "h11 sees no end"
         read = (found.method.encode(), found.path.encode(), [*found.fields], data[head_end:end], data[end:])
         by_h11 = (request.method, request.target, [*request.headers], body, connection.trailing_data[0])
-        agree(read, by_h11, data)
+        require_same(read, by_h11, data)
         assert connection.their_state is h11.DONE, "h11 would not keep the connection"
         request_read = next(requests, None)
         if request_read is None:
             break  # the front door refuses it
-        agree(request_read, (found.method, found.path, body), data)
+        require_same(request_read, (found.method, found.path, body), data)
         start = end
-    agree((list(requests), whole[2]), ([], data[start:]), data)
+    require_same((list(requests), whole[2]), ([], data[start:]), data)
 
 
 def _read_pieces(*pieces: bytes) -> tuple[list[tuple[str, str, bytes]], Need, bytes]:

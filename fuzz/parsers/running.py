@@ -18,8 +18,8 @@ from fuzz.shared.campaign import (
     choose_names,
     command,
     conduct,
-    failure_file,
     format_failure,
+    make_failure_path,
 )
 from fuzz.shared.invariants import READ_ALIKE, Violation
 from fuzz.shared.selftest import SEED, run_selftest
@@ -71,7 +71,7 @@ def search(target: Target, seed: int, examples: int) -> None:
 
 
 def _input_file(target: Target) -> Path:
-    return failure_file(f"{target.name}.input")
+    return make_failure_path(f"{target.name}.input")
 
 
 def _splice(both: tuple[bytes, bytes]) -> bytes:

@@ -31,7 +31,7 @@ class Target:
         return sorted({piece for pattern in _PIECES for piece in re.findall(pattern, whole)} - {b""})
 
 
-def agree(read: object, expected: object, given: object) -> None:
+def require_same(read: object, expected: object, given: object) -> None:
     """Require that the reader and the oracle read the same."""
     if read != expected:
         raise AssertionError(f"read {read!r}, and the oracle {expected!r}, of {given!r}")

@@ -44,14 +44,14 @@ async def open_session(
     connection: Connection, login: str, client_id: str, secret: str, verifier: str
 ) -> tuple[str, str]:
     """Begin a session and return its tokens. Raises as `get`."""
-    consent = await connection.ask(approval(login, client_id, verifier))
-    answer = await connection.ask(redemption(client_id, secret, consent.code, verifier))
+    consent = await connection.ask(make_approval(login, client_id, verifier))
+    answer = await connection.ask(make_redemption(client_id, secret, consent.code, verifier))
     if answer.access is None or answer.refresh is None:
         raise InvariantBroken(f"a redemption is {answer}", DOCUMENTED)
     return answer.access, answer.refresh
 
 
-def approval(login: str | None, client_id: str, verifier: str) -> Call:
+def make_approval(login: str | None, client_id: str, verifier: str) -> Call:
     """Return the call that consents, bound to the challenge of a verifier."""
     challenge = urlsafe_b64encode(sha256(verifier.encode()).digest()).rstrip(b"=").decode()
     return Call(
@@ -65,7 +65,7 @@ def approval(login: str | None, client_id: str, verifier: str) -> Call:
     )
 
 
-def redemption(client_id: str, secret: str, code: str | None, verifier: str) -> Call:
+def make_redemption(client_id: str, secret: str, code: str | None, verifier: str) -> Call:
     """Return the call that exchanges a code."""
     return Call(
         Verb.REDEEM,

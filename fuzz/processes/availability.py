@@ -59,7 +59,7 @@ class DatabaseProbe:
 
     def outages(self) -> list[Span]:
         """Return the spans without an answered commit."""
-        return _gaps([answered for _, answered in self.acknowledged])
+        return _find_gaps([answered for _, answered in self.acknowledged])
 
     def has_kept_since(self, moment: float) -> bool:
         """Whether a commit that began after this moment was answered."""
@@ -88,15 +88,15 @@ class InstanceProbe:
             if response.status == 200:
                 self.answered.append(time.monotonic())
 
-    def beyond(self, outages: Sequence[Span]) -> float:
+    def measure_extra_delay(self, outages: Sequence[Span]) -> float:
         """Return the longest time in seconds without a token although the database accepted changes."""
         longest = 0.0
-        for since, until in _gaps(self.answered):
+        for since, until in _find_gaps(self.answered):
             away = sum(max(0.0, min(end, until) - max(begin, since)) for begin, end in outages)
             longest = max(longest, until - since - away)
         return max(0.0, longest - _INSTANCE_SECONDS)
 
 
-def _gaps(moments: Sequence[float]) -> list[Span]:
+def _find_gaps(moments: Sequence[float]) -> list[Span]:
     pairs = zip(moments, [*moments[1:], math.inf], strict=True)
     return [(since, until) for since, until in pairs if _SHORTEST_OUTAGE_SECONDS < until - since < math.inf]

@@ -49,7 +49,7 @@ async def _kill(scene: Scene) -> None:
     server, random = scene.server, scene.random
     for _ in range(_KILLS):
         await scene.work(random.uniform(0, _LONGEST_LOAD_SECONDS))
-        pids = server.worker_pids()
+        pids = server.list_worker_pids()
         if len(pids) == server.workers and random.random() < 0.3:
             os.kill(random.choice(pids), signal.SIGKILL)
             await trio.sleep(random.uniform(0, _LONGEST_LOAD_SECONDS))
@@ -90,7 +90,7 @@ async def _stop_holder_of_lock(scene: Scene) -> int:
     with trio.fail_after(_HOLDER_FOUND_SECONDS):
         while True:
             await trio.sleep(random.uniform(0, _LOOK_SECONDS))
-            pid = random.choice(server.worker_pids())
+            pid = random.choice(server.list_worker_pids())
             os.kill(pid, signal.SIGSTOP)
             if pid in _holders_of_lock(lock):
                 return pid
@@ -104,7 +104,7 @@ def _holders_of_lock(inode: int) -> set[int]:
     return {int(fields[4]) for fields in held if fields[5].endswith(f":{inode}")}
 
 
-def _during(outage: Outage) -> Breakdown:
+def _work_during(outage: Outage) -> Breakdown:
     """Return a breakdown in which the tenants work while the outage lasts."""
 
     async def fail(scene: Scene) -> None:
@@ -141,7 +141,7 @@ async def _must_be_over(sessions: Sequence[tuple[Tenant, Session]], when: str) -
                 raise InvariantBroken(f"a session that has run out is active {when}", ENDED_STAYS_ENDED)
 
 
-def _jump_unnoticed(seconds: int) -> Breakdown:
+def _set_clock_unnoticed(seconds: int) -> Breakdown:
     """Return a breakdown that sets the clock while the process runs, which must not notice it."""
 
     async def jump(scene: Scene) -> None:
@@ -216,20 +216,20 @@ async def _retry_into(port: int, tenant: Tenant, session: Session, call: Call) -
 
 OF_SEVERAL_WORKERS: Final = ("killed", "stopped")
 _OF_THE_DISK: Final[dict[str, Breakdown]] = {
-    "writes fail": _during(outages.fail_disk(Fails.WRITES)),
-    "flushes fail": _during(outages.fail_disk(Fails.FLUSHES)),
-    "no file may grow": _during(outages.limit_files),
+    "writes fail": _work_during(outages.fail_disk(Fails.WRITES)),
+    "flushes fail": _work_during(outages.fail_disk(Fails.FLUSHES)),
+    "no file may grow": _work_during(outages.limit_files),
 }
 ON_A_SMALL_DISK: Final[dict[str, Breakdown]] = {
-    "disk full": _during(outages.fill_disk),
-    "disk read-only": _during(outages.break_disk),
+    "disk full": _work_during(outages.fill_disk),
+    "disk read-only": _work_during(outages.break_disk),
 }
 """Breakdowns that need root."""
 _OF_EVERY_STORE: Final[dict[str, Breakdown]] = {
-    "clock a year ahead": _jump_unnoticed(_YEAR_SECONDS),
-    "clock a year back": _jump_unnoticed(-_YEAR_SECONDS),
-    "no memory left": _during(outages.limit_memory),
-    "no descriptor left": _during(outages.limit_descriptors),
+    "clock a year ahead": _set_clock_unnoticed(_YEAR_SECONDS),
+    "clock a year back": _set_clock_unnoticed(-_YEAR_SECONDS),
+    "no memory left": _work_during(outages.limit_memory),
+    "no descriptor left": _work_during(outages.limit_descriptors),
     "paused for 40 s": _pause,
 }
 _OF_SQLITE: Final[dict[str, Breakdown]] = {
@@ -240,9 +240,9 @@ _OF_SQLITE: Final[dict[str, Breakdown]] = {
     "started a year back": _start_a_year_back,
     "killed": _kill,
     "stopped": _stop_writer,
-    "locked for writers": _during(outages.lock_out_writers),
-    "locked for all": _during(outages.lock_out_all),
-    "file moved away": _during(outages.move_away),
+    "locked for writers": _work_during(outages.lock_out_writers),
+    "locked for all": _work_during(outages.lock_out_all),
+    "file moved away": _work_during(outages.move_away),
 }
 """Breakdowns of a server on SQLite; PostgreSQL has a disk and a clock of its own."""
 MUST_SHOW: Final = {*_OF_THE_DISK, *ON_A_SMALL_DISK, "no memory left", "killed", "stopped"}

@@ -160,7 +160,7 @@ def _is_lost(member: dict[str, Any]) -> bool:
 
 
 @contextmanager
-def running_cluster(*, strict: bool = False, debian: bool = False) -> Iterator[Cluster]:
+def run_cluster(*, strict: bool = False, debian: bool = False) -> Iterator[Cluster]:
     """Run a new cluster and remove it afterwards; its logs are kept after an exception.
 
     Raises `UsageError` if this machine lacks a program.

@@ -22,7 +22,7 @@ from typing import Final
 import trio
 
 from fuzz.processes.availability import DatabaseProbe, InstanceProbe
-from fuzz.processes.cluster import Cluster, running_cluster
+from fuzz.processes.cluster import Cluster, run_cluster
 from fuzz.processes.failures import InvariantBroken, fail
 from fuzz.processes.faults import faults_of
 from fuzz.processes.leaks import look_for_secrets
@@ -30,7 +30,7 @@ from fuzz.processes.mishaps import MISHAPS, Scene
 from fuzz.processes.programs import NotWell
 from fuzz.processes.server import NotServing, Server
 from fuzz.processes.tenant import Tenant
-from fuzz.processes.tenants import Tenants, what_was_done
+from fuzz.processes.tenants import Tenants, describe_outcomes
 from fuzz.shared.campaign import Report, choose_names, command, conduct, draw_names
 from fuzz.shared.http_client import basic
 from fuzz.shared.selftest import SEED, run_selftest
@@ -111,7 +111,7 @@ class Campaign:
         outages = probe.outages()
         away = max((until - since for since, until in outages), default=0.0)
         beyond = {
-            route: each.beyond(outages)
+            route: each.measure_extra_delay(outages)
             for route, each, server in zip(self._cluster.routes, probes, self._servers, strict=True)
             if server is not scene.victim
         }
@@ -187,7 +187,7 @@ def run_mishaps(
 @contextmanager
 def _open_campaign(seed: int, *, strict: bool = False, debian: bool = False) -> Iterator[Campaign]:
     """Start a new cluster with an instance for each route."""
-    with running_cluster(strict=strict, debian=debian) as cluster, ExitStack() as stack:
+    with run_cluster(strict=strict, debian=debian) as cluster, ExitStack() as stack:
         print(f"  {cluster.patroni}, in three members", flush=True)
         servers = []
         for number, address in enumerate(cluster.routes.values()):
@@ -214,7 +214,7 @@ def run_planted(number: int) -> Report:
 
 def _figures(total: Report, seconds: float) -> str:
     lines = [
-        *what_was_done(total),
+        *describe_outcomes(total),
         f"{'':<34}{'times':>6}  database away (median, longest)  instances beyond  slowest answer",
     ]
     for name in sorted(name for name in MISHAPS if f"{name}/away" in total.samples):

@@ -115,7 +115,7 @@ def _end_all(sessions: Sequence[int]) -> None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
     until = time.monotonic() + _PATIENCE_SECONDS
-    while (left := descendants(os.getpid())) and time.monotonic() < until:
+    while (left := find_descendants(os.getpid())) and time.monotonic() < until:
         for pid in left:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -123,7 +123,7 @@ def _end_all(sessions: Sequence[int]) -> None:
         _reap()
 
 
-def descendants(pid: int) -> list[int]:
+def find_descendants(pid: int) -> list[int]:
     """Return every process below this one."""
     found = [pid]
     pairs = parents()

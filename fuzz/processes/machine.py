@@ -28,7 +28,7 @@ from fuzz.processes.faults import faults_of
 from fuzz.processes.keeper import Keeper
 from fuzz.processes.scene import Scene
 from fuzz.processes.server import VARIABLE
-from fuzz.processes.tenants import what_was_done
+from fuzz.processes.tenants import describe_outcomes
 from fuzz.shared.campaign import Report, choose_names, command, conduct, draw_names
 from fuzz.shared.selftest import SEED, run_selftest
 
@@ -96,7 +96,7 @@ def open_database(server: str) -> Iterator[str]:
 
 
 def _figures(total: Report, seconds: float) -> str:
-    lines = what_was_done(total)
+    lines = describe_outcomes(total)
     for name, seconds_each in sorted(total.samples.items()):
         lines.append(f"  {name:<22}{len(seconds_each)} times, all checked {max(seconds_each):.1f} s after it")
     return "\n".join([*lines, f"{total.counts['rounds']:,} faults"])

@@ -12,7 +12,7 @@ from urllib.request import Request, urlopen
 
 import psycopg
 
-from fuzz.processes.keeper import descendants
+from fuzz.processes.keeper import find_descendants
 from fuzz.processes.programs import Programs, find_postgresql
 
 PASSWORD: Final = "a-password-of-the-cluster"
@@ -94,13 +94,13 @@ class Node:
         """Return the processes of PostgreSQL, and by default of Patroni and etcd."""
         pids = []
         if patroni and self._patroni_pid:
-            pids += [self._patroni_pid, *descendants(self._patroni_pid)]
+            pids += [self._patroni_pid, *find_descendants(self._patroni_pid)]
         if patroni and etcd and self._etcd_pid:
             pids.append(self._etcd_pid)
         with suppress(FileNotFoundError, IndexError, ValueError):
             postmaster = int((self.data / "postmaster.pid").read_text().split()[0])
             if b"postgres" in Path(f"/proc/{postmaster}/cmdline").read_bytes():
-                pids += [postmaster, *descendants(postmaster)]
+                pids += [postmaster, *find_descendants(postmaster)]
         return pids
 
     def signal(self, number: int, *, patroni: bool = True, etcd: bool = True) -> None:

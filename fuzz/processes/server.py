@@ -129,7 +129,7 @@ class Server:
             self._process.poll()
         return runs(self.pid)
 
-    def worker_pids(self) -> list[int]:
+    def list_worker_pids(self) -> list[int]:
         """Return the processes that its supervisor has started."""
         return [pid for pid, parent in parents() if parent == self.pid]
 
@@ -148,7 +148,7 @@ class Server:
         """
         with suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGSTOP)
-        pids = [*self.worker_pids(), self.pid]
+        pids = [*self.list_worker_pids(), self.pid]
         for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

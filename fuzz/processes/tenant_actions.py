@@ -39,9 +39,9 @@ async def authorize(tenant: Tenant) -> None:
     await tenant.sign_in_if_need_be()
     tenant.drawn += 1
     verifier = sha256(f"{tenant.client_id} {tenant.drawn} {tenant.random.random()}".encode()).hexdigest()
-    answer = await tenant.send(api.approval(tenant.login, tenant.client_id, verifier))
+    answer = await tenant.send(api.make_approval(tenant.login, tenant.client_id, verifier))
     code = tenant.keep(tenant.expect(answer, Verb.APPROVE).code)
-    call = api.redemption(tenant.client_id, tenant.secret, code, verifier)
+    call = api.make_redemption(tenant.client_id, tenant.secret, code, verifier)
     tenant.used_codes.append(call)
     tenant.expect_loss(call)
     times = _choose_times(tenant)

@@ -166,7 +166,7 @@ class Tenants:
             raise InvariantBroken("what was acknowledged could not be checked in time", PROGRESS)
 
 
-def what_was_done(total: Report) -> list[str]:
+def describe_outcomes(total: Report) -> list[str]:
     """Return lines about the outcomes of all actions, for the user of the campaign."""
     acknowledged, unknown = total.tables["acknowledged"], total.tables["unknown"]
     figures = (

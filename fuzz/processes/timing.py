@@ -172,7 +172,7 @@ class Population:
         """Return requests of clients that fail to authenticate, with secrets that differ at a position."""
         requests = []
         for client_id, known in zip(names(who), names("known"), strict=True):
-            secret = other_at(place, self.secrets.get(client_id, self.secrets[known]))
+            secret = change_character(place, self.secrets.get(client_id, self.secrets[known]))
             requests.append(_request(query, Call(verb, client_id, secret, token="A" * 43)))
         return requests
 
@@ -180,7 +180,7 @@ class Population:
         """Return requests of known clients with tokens of others, which differ at a position."""
         requests = []
         for client_id, owner in zip(names("known"), names(who), strict=True):
-            token = other_at(place, self.pairs[owner][verb is Verb.REFRESH])
+            token = change_character(place, self.pairs[owner][verb is Verb.REFRESH])
             requests.append(_request(query, Call(verb, client_id, self.secrets[client_id], token=token)))
         return requests
 
@@ -203,7 +203,7 @@ def names(kind: str, number: int = _VARIANTS) -> list[str]:
     return [f"{kind}-{each:05}" for each in range(number)]
 
 
-def other_at(place: int | None, secret: str) -> str:
+def change_character(place: int | None, secret: str) -> str:
     """Return the secret with another character at a position, or unchanged."""
     if place is None:
         return secret

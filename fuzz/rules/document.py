@@ -28,7 +28,7 @@ after how many steps.
 """
 
 
-def invariants_page() -> str:
+def make_invariants_page() -> str:
     """Return the page as it should stand in `docs/`."""
     invariants = (f"| {one.number} | `{one.name}` | {one.sentence} |\n" for one in INVARIANTS)
     faults = (f"| `{one.name}` | {one.sentence} |\n" for one in FAULTS)

@@ -48,7 +48,7 @@ _COUNTED: Final = {
 }
 
 
-def faults_in_hindsight(
+def find_faults_in_hindsight(
     store: ServerMemoryStore, realm: Realm, history: History, now: int
 ) -> Iterator[Violation]:
     """Yield everything that is shown differently from what happened."""

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from fuzz.rules.answer_checks import Use, faults_of_answer, faults_of_honouring, use_of
 from fuzz.rules.driver import Crash, Driver, Turn
-from fuzz.rules.write_checks import both_ends, faults_of_writes, secrets_in, secrets_of
-from fuzz.shared.calls import ABOUT_OWN_FACTOR, Answer, AnswerKind, Call, Verb, several
+from fuzz.rules.write_checks import faults_of_writes, find_secrets, secrets_of, split_change
+from fuzz.shared.calls import ABOUT_OWN_FACTOR, Answer, AnswerKind, Call, Verb, split_batch
 from fuzz.shared.history import History
 from fuzz.shared.invariants import (
     ACKNOWLEDGED_STAYS,
@@ -83,18 +83,19 @@ class InvariantChecker:
                 continue
             call, answer, history = outcome.call, outcome.answer, self.history
             yield from faults_of_writes(outcome, now, history)
-            for part, own in several(call, answer):
+            for part, own in split_batch(call, answer):
                 yield from faults_of_answer(part, now, own, history, self.dead)
-            yield from secrets_in(outcome, printed=sampled)
+            yield from find_secrets(outcome, printed=sampled)
             place = history.tokens.get(call.token or "")
             use = use_of(call, place, now, history, self.dead)
-            ended = {part.user_id for part, own in several(call, answer) if history.moves_phone(part, own)}
+            parts = split_batch(call, answer)
+            ended = {part.user_id for part, own in parts if history.moves_phone(part, own)}
             if call.verb is Verb.ENTER_FACTOR and answer.kind is AnswerKind.LOGIN:
                 owner = history.owner_of_factor(call)
                 # A code at sign-in that completes the second factor's setup ends all earlier sessions.
                 ended |= set() if owner is None or owner.factor is not None else {owner.user_id}
             history.note(outcome.number, call, now, answer)
-            for part, own in several(call, answer):
+            for part, own in split_batch(call, answer):
                 self._note_endings(part, now, own, outcome.decision, place, use)
             for user_id in ended:
                 self._mark_all_ended_of(user_id, history.sessions.get(outcome.number))
@@ -108,7 +109,7 @@ class InvariantChecker:
         if sampled:
             yield from self._faults_of_store()
 
-    def whole(self, now: int) -> Iterator[Violation]:
+    def check_everything(self, now: int) -> Iterator[Violation]:
         """Check everything that was ever issued."""
         for session in self.history.sessions.values():
             yield from self._faults_of_session(session, now, range(len(session.pairs)))
@@ -247,7 +248,7 @@ class InvariantChecker:
 
     def _note_writes(self, decision: Decision) -> None:
         for change in decision.changes:
-            _, after = both_ends(change)
+            _, after = split_change(change)
             key = change.record.key if isinstance(change, Insert) else change.before.key
             stood = self._before_turn.setdefault(key, self._ledger.get(key))
             if after is None:

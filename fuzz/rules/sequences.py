@@ -16,9 +16,9 @@ from fuzz.shared.campaign import (
     command,
     conduct,
     coverage,
-    failure_file,
     format_failure,
-    rows_not_taken,
+    list_rows_not_taken,
+    make_failure_path,
     run_all,
 )
 from fuzz.shared.core_events import with_more_scopes
@@ -69,7 +69,7 @@ def run_world(
         turn = workload.turn()[: steps - world.steps]
         taken += turn
         violations, _ = world.run(turn)
-    violations = violations or world.whole(workload.at)
+    violations = violations or world.check_everything(workload.at)
     if looks_back:
         violations = violations or world.end(workload.at)
     report = Report(
@@ -105,7 +105,7 @@ def story(failure: Failure) -> str:
     """Shrink a failure, keep its trace in a file, and return its text with the commands that replay it."""
     with with_more_scopes():
         shortest = shrink(failure)
-    path = failure_file(f"{failure.world.replace('/', '-')}.trace")
+    path = make_failure_path(f"{failure.world.replace('/', '-')}.trace")
     remarks = [str(violation) for violation in shortest.violations]
     path.write_text(write(failure.world, shortest.steps, shortest.outcomes, remarks), encoding="utf-8")
     seed, _, number = failure.world.partition("/")
@@ -190,7 +190,7 @@ def run(seed: int, steps: int, *, jobs: int, most_failures: int) -> int:
         return f"{done:>10,} of {steps:,} steps, {worlds}"
 
     def find_missed(total: Report) -> str:
-        missed = rows_not_taken(total) if steps >= STEPS_OF_ALL_ROWS else []
+        missed = list_rows_not_taken(total) if steps >= STEPS_OF_ALL_ROWS else []
         return f"rows of the state tables not taken: {', '.join(missed)}" if missed else ""
 
     return conduct(
@@ -220,9 +220,9 @@ def _figures(total: Report, seconds: float) -> str:
 def selftest(only: str = "") -> int:
     """Plant the known mistakes in the rules; return 0 if none survives."""
     with with_more_scopes():
-        return run_selftest(only, FAULTS, planted_world, MOST_WORLDS, OF_THE_RULES)
+        return run_selftest(only, FAULTS, run_planted_world, MOST_WORLDS, OF_THE_RULES)
 
 
-def planted_world(number: int) -> Report:
+def run_planted_world(number: int) -> Report:
     """Run a world of the selftest's own seed, as a campaign runs it."""
     return _run_unit(SEED, (number, WORLD_STEPS))

@@ -91,7 +91,7 @@ def replay(world: str, steps: Sequence[Step]) -> Replay:
         outcomes += answers
         if violations:
             return Replay(tuple(run), tuple(outcomes), tuple(violations))
-    violations = life.whole(steps[-1].at) or life.end(steps[-1].at) if steps else []
+    violations = life.check_everything(steps[-1].at) or life.end(steps[-1].at) if steps else []
     return Replay(tuple(run), tuple(outcomes), tuple(violations))
 
 
@@ -116,7 +116,7 @@ def read(text: str) -> tuple[str, list[Step]]:
     return header.world, [Step(**{name: getattr(line, name) for name in fields}) for line in lines]
 
 
-def faults_shown_by(path: Path) -> tuple[str, ...]:
+def read_faults_to_show(path: Path) -> tuple[str, ...]:
     """Return the planted faults that a committed trace must show."""
     return msgspec.json.decode(path.read_text(encoding="utf-8").splitlines()[0], type=Header).shows
 

@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from fuzz.model import Model
 from fuzz.rules.driver import Driver, Turn
-from fuzz.rules.hindsight import faults_in_hindsight
+from fuzz.rules.hindsight import find_faults_in_hindsight
 from fuzz.rules.invariant_checker import InvariantChecker
 from fuzz.shared.calls import AnswerKind, Verb
 from fuzz.shared.core_events import policy_of
@@ -80,14 +80,14 @@ class World:
             self._trace.update(f"{step} {outcome.answer!r}\n".encode())
         return violations, outcomes
 
-    def whole(self, at: int) -> list[Violation]:
+    def check_everything(self, at: int) -> list[Violation]:
         """Check everything, `at` milliseconds after the beginning."""
-        return list(self.checker.whole(BEGINNING_OF_TIME_MS + at))
+        return list(self.checker.check_everything(BEGINNING_OF_TIME_MS + at))
 
     def end(self, at: int) -> list[Violation]:
         """Check everything that can be read about this ended world; its trail is read and dropped."""
         store, realm = self.driver.store, self.model.realm
-        return list(faults_in_hindsight(store, realm, self.history, BEGINNING_OF_TIME_MS + at))
+        return list(find_faults_in_hindsight(store, realm, self.history, BEGINNING_OF_TIME_MS + at))
 
     def _judge_answers(self, turn: Turn) -> tuple[list[Violation], list[str]]:
         """Compare every answer with the model's."""

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from fuzz.rules.driver import Outcome
 from fuzz.shared.audit_checks import faults_of_facts
-from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, BY_LOGIN, Answer, AnswerKind, Call, Verb, several
+from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, BY_LOGIN, Answer, AnswerKind, Call, Verb, split_batch
 from fuzz.shared.history import History
 from fuzz.shared.invariants import CLIENTS_APART, NO_SECRETS, RECORDED, REFUSALS, STRANGERS, Violation
 from fuzz.shared.record_checks import faults_of_update
@@ -45,7 +45,7 @@ VALUES: dict[type[Record], Callable[[Any], tuple[object, ...]]] = {
 }
 
 
-def both_ends(change: Change) -> tuple[Record | None, Record | None]:
+def split_change(change: Change) -> tuple[Record | None, Record | None]:
     """Return the record before a change, and the record after it."""
     match change:
         case Insert(after):
@@ -66,13 +66,13 @@ def faults_of_writes(outcome: Outcome, now: int, history: History) -> Iterator[V
         return
     call, answer = outcome.call, outcome.answer
     if is_stranger(call, now, history):
-        yield Violation(STRANGERS, f"{call.verb} by a stranger writes {kinds_written(outcome)}")
+        yield Violation(STRANGERS, f"{call.verb} by a stranger writes {name_written_kinds(outcome)}")
     if call.verb in QUESTIONS:
-        yield Violation(REFUSALS, f"{call.verb} writes {kinds_written(outcome)}")
+        yield Violation(REFUSALS, f"{call.verb} writes {name_written_kinds(outcome)}")
     elif answer.kind is AnswerKind.REFUSED:
         yield from _faults_of_refusal(outcome)
     for change in outcome.decision.changes:
-        before, after = both_ends(change)
+        before, after = split_change(change)
         if before is not None and after is not None:
             yield from faults_of_update(before, after)
         if call.verb in AT_THE_TOKEN_SERVICE:
@@ -89,9 +89,9 @@ def _faults_of_acting(call: Call, decision: Decision, history: History) -> Itera
         yield Violation(RECORDED, f"the trail does not say which session did {call.verb}")
 
 
-def kinds_written(outcome: Outcome) -> str:
+def name_written_kinds(outcome: Outcome) -> str:
     """Return the names of the record types that a decision writes."""
-    ends = (both_ends(change) for change in outcome.decision.changes) if outcome.decision else ()
+    ends = (split_change(change) for change in outcome.decision.changes) if outcome.decision else ()
     return ", ".join(sorted({type(after or before).__name__ for before, after in ends}))
 
 
@@ -134,7 +134,7 @@ def _faults_of_refusal(outcome: Outcome) -> Iterator[Violation]:
     too_wide = call.verb is Verb.REFRESH and answer.error == "invalid_scope"
     allowed = ROTATION if too_wide else MAY_WRITE.get(call.verb, set())
     for change in changes:
-        before, after = both_ends(change)
+        before, after = split_change(change)
         kind = type(after or before)
         if kind not in allowed:
             yield Violation(REFUSALS, f"{call.verb}, refused with {answer.error}, writes a {kind.__name__}")
@@ -168,7 +168,7 @@ def _faults_between_clients(call: Call, before: Record | None, after: Record | N
 def secrets_of(call: Call, answer: Answer) -> list[str]:
     """Return every bearer value of a call and its answer; shorter texts are not bearer values."""
     if call.verb is Verb.BATCH:
-        return [text for part, own in several(call, answer) for text in secrets_of(part, own)]
+        return [text for part, own in split_batch(call, answer) for text in secrets_of(part, own)]
     texts = (
         call.secret,
         call.token,
@@ -182,13 +182,13 @@ def secrets_of(call: Call, answer: Answer) -> list[str]:
     return [text for text in texts if text is not None and len(text) >= SHORTEST_SECRET]
 
 
-def secrets_in(outcome: Outcome, *, printed: bool) -> Iterator[Violation]:
+def find_secrets(outcome: Outcome, *, printed: bool) -> Iterator[Violation]:
     """Yield bearer values in writes and facts and, if `printed`, in the text of every object."""
     if outcome.decision is None:
         return
     secrets = secrets_of(outcome.call, outcome.answer)
     for change in outcome.decision.changes:
-        _, after = both_ends(change)
+        _, after = split_change(change)
         if after is not None and any(holds(value, secrets) for value in VALUES[type(after)](after)):
             yield Violation(NO_SECRETS, f"{outcome.call.verb} writes one into a {type(after).__name__}")
     for fact in outcome.decision.facts:

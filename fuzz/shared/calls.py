@@ -290,7 +290,7 @@ class Answer(NamedTuple):
         return names if str(self) == str(other) else []
 
 
-def several(call: Call, answer: Answer) -> list[tuple[Call, Answer]]:
+def split_batch(call: Call, answer: Answer) -> list[tuple[Call, Answer]]:
     """Return each part of a batch with its answer; any other call as its only part.
 
     Of a refused batch, only the parts that caused the refusal are known.

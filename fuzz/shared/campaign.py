@@ -189,7 +189,7 @@ def command(*words: object) -> str:
     return shlex.join([str(python), "-m", "fuzz", *map(str, words)])
 
 
-def failure_file(name: str) -> Path:
+def make_failure_path(name: str) -> Path:
     """Return the path of the file for a failure."""
     folder = Path(tempfile.gettempdir()) / "ostiary-fuzz"
     folder.mkdir(parents=True, exist_ok=True)
@@ -201,14 +201,14 @@ def format_counts(counter: Counter[str]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in counter.most_common())
 
 
-def rows_not_taken(report: Report) -> list[str]:
+def list_rows_not_taken(report: Report) -> list[str]:
     """Return the rows of the state tables that no run took."""
     return [row for row in DECIDED_ROWS if not report.tables["transitions"][row]]
 
 
 def coverage(report: Report) -> str:
     """Return a line about the reached share of the model's sentences and of the state tables."""
-    missed = rows_not_taken(report)
+    missed = list_rows_not_taken(report)
     return (
         f"{len(report.tables['clauses'])} sentences of the model decided, "
         f"{len(DECIDED_ROWS) - len(missed)} of {len(DECIDED_ROWS)} transitions taken"

@@ -7,7 +7,7 @@ generator finds sessions to act on, and the invariants use it as evidence.
 import hashlib
 from dataclasses import replace
 
-from fuzz.shared.calls import WITH_A_CODE, WITH_A_TICKET, Answer, AnswerKind, Call, Verb, several
+from fuzz.shared.calls import WITH_A_CODE, WITH_A_TICKET, Answer, AnswerKind, Call, Verb, split_batch
 from fuzz.shared.initial_states import ClientSettings, InitialState
 from fuzz.shared.knowledge import (
     KnownClient,
@@ -63,7 +63,7 @@ class History:
 
     def note(self, number: int, call: Call, now: int, answer: Answer) -> None:
         """Record the answer to `call`; of a batch, the answer to each part."""
-        for part, own in several(call, answer):
+        for part, own in split_batch(call, answer):
             self._note(number, part, now, own)
 
     def _note(self, number: int, call: Call, now: int, answer: Answer) -> None:

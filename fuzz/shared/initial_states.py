@@ -71,7 +71,7 @@ _DAY_MS: Final = 86_400_000
 _FIRST_DAY: Final = date(1970, 1, 1).toordinal()
 
 
-def day_at(instant: int) -> str:
+def format_day(instant: int) -> str:
     """Return the calendar day in UTC, as 2023-11-14."""
     return date.fromordinal(_FIRST_DAY + instant // _DAY_MS).isoformat()
 

@@ -31,7 +31,7 @@ from fuzz.shared.initial_states import (
     SUPER_ADMINISTRATOR,
     TOKEN_POWERS,
     TOKEN_SECONDS,
-    day_at,
+    format_day,
     uris,
 )
 from fuzz.shared.seeds import nonsense
@@ -303,7 +303,7 @@ def _settings_call(history: History, step: Step, base: Call) -> Call:
         change = {"redirect_uris": uris(step.client or ""), **change}
     if step.change in LAST_DAYS:
         days_ms = LAST_DAYS[step.change] * 86_400_000
-        change["expires_on"] = day_at(BEGINNING_OF_TIME_MS + step.at + days_ms)
+        change["expires_on"] = format_day(BEGINNING_OF_TIME_MS + step.at + days_ms)
     if step.change == "own-uris":
         change["redirect_uris"] = uris(step.client or "")
     if step.verb in BEGINS_A_CLIENT and base.grants is None:

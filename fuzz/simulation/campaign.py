@@ -14,8 +14,8 @@ from fuzz.shared.campaign import (
     command,
     conduct,
     coverage,
-    failure_file,
     format_failure,
+    make_failure_path,
     run_all,
 )
 from fuzz.shared.selftest import SEED, run_selftest
@@ -83,7 +83,7 @@ def _simplify(shrinker: Shrinker[Run, Line]) -> bool:
 def story(failure: Run) -> str:
     """Describe a failure in the protocol's words, keep it in a file, and name the commands to repeat it."""
     shortest = shrink(failure)
-    path = failure_file(f"seed-{failure.seed}.plan")
+    path = make_failure_path(f"seed-{failure.seed}.plan")
     lines = [*map(str, shortest.violations), "", "what happened:", *shortest.story]
     path.write_text(write(shortest.seed, shortest.lines, lines), encoding="utf-8")
     return format_failure(
@@ -203,9 +203,9 @@ def _format_sorted(faults: Counter[str]) -> str:
 
 def selftest(only: str = "") -> int:
     """Plant the known mistakes in the server; return 0 if none survives."""
-    return run_selftest(only, FAULTS, planted_seed, MOST_SEEDS)
+    return run_selftest(only, FAULTS, run_planted_seed, MOST_SEEDS)
 
 
-def planted_seed(number: int) -> Report:
+def run_planted_seed(number: int) -> Report:
     """Run a seed of the selftest's own."""
     return run_seed(SEED + number)

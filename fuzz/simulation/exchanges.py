@@ -23,12 +23,12 @@ from fuzz.simulation.documented import OVERTAKEN, STATUS_OF_CODE, is_undocumente
 from fuzz.simulation.forms import (
     Form,
     answer_of_page,
-    code_or_reason,
     find_form,
-    opening_request,
+    make_opening_request,
+    make_renewing_request,
+    make_sending_request,
+    read_code_or_reason,
     read_form,
-    renewing_request,
-    sending_request,
 )
 from fuzz.simulation.instance import PROXY, Instance
 from fuzz.simulation.judge import RightSource
@@ -151,11 +151,11 @@ class Exchanges:
         if call.face is not Face.PAGE:
             return self._as_browsers_do(request_of(call, by_form=mishap.form))
         if call.verb is Verb.REFRESH_LOGIN:
-            return self._as_browsers_do(renewing_request(call))
+            return self._as_browsers_do(make_renewing_request(call))
         form = await self.open_form(call, source_of(call), instance)
         if form is None:
             return None
-        return self._as_browsers_do(sending_request(call, find_form(call), form))
+        return self._as_browsers_do(make_sending_request(call, find_form(call), form))
 
     def _as_browsers_do(self, request: Request) -> Request:
         return with_cookies_of_https(request) if self.is_https else request
@@ -172,7 +172,7 @@ class Exchanges:
     async def open_form(self, call: Call, source: str, instance: Instance) -> Form | None:
         """Return the form of a call; None if its page does not open."""
         page_form = find_form(call)
-        page = await self.ask_aside(opening_request(call, page_form), source, instance)
+        page = await self.ask_aside(make_opening_request(call, page_form), source, instance)
         return None if page is None or page.status != 200 else read_form(page_form, page)
 
     async def ask_aside(self, request: Request, source: str, instance: Instance) -> Response | None:
@@ -306,7 +306,7 @@ class Exchanges:
                 operation.outcome = Outcome.UNKNOWN
             self.story.log_operation(operation, "no answer is heard")
             return
-        shown = code_or_reason(response) if call.face is Face.PAGE else ""
+        shown = read_code_or_reason(response) if call.face is Face.PAGE else ""
         wrong = is_undocumented(call, response, by_form=mishap.form, shown=shown)
         if wrong is not None:
             self.story.fault(DOCUMENTED, wrong)

@@ -147,19 +147,19 @@ def find_form(call: Call) -> PageForm:
     return PageForm(action, values)
 
 
-def opening_request(call: Call, page_form: PageForm) -> Request:
+def make_opening_request(call: Call, page_form: PageForm) -> Request:
     """Return the browser's request that opens the page with a form."""
     cookie = [] if call.login is None else [("Cookie", f"ostiary_access={call.login}")]
     return Request("GET", page_form.opened_at, [("Accept", "text/html"), *user_agent_fields(call), *cookie])
 
 
-def renewing_request(call: Call) -> Request:
+def make_renewing_request(call: Call) -> Request:
     """Return the request of a browser whose login has only its refresh cookie left."""
     cookie = ("Cookie", f"ostiary_refresh={call.token or nonsense('no token')}")
     return Request("GET", "/account", [("Accept", "text/html"), *user_agent_fields(call), cookie])
 
 
-def sending_request(call: Call, page_form: PageForm, form: Form) -> Request:
+def make_sending_request(call: Call, page_form: PageForm, form: Form) -> Request:
     """Return the browser's request that sends a form."""
     cookies = [f"ostiary_form={form.cookie}"]
     if call.login is not None and call.verb not in _SIGNING_IN:
@@ -193,7 +193,7 @@ def _body_of(form: Form, page_form: PageForm) -> bytes:
 # --- the page that follows
 
 
-def code_or_reason(response: Response) -> str:
+def read_code_or_reason(response: Response) -> str:
     """Return the code of the refusal on a page, or the refusal's text; empty if the page has neither."""
     code = code_of_page(response)
     if code:
@@ -212,8 +212,8 @@ def code_or_reason(response: Response) -> str:
 _SIGNING_IN: Final = (Verb.SIGN_IN, Verb.REFRESH_LOGIN, Verb.ENTER_FACTOR)
 
 
-def _values_kept(response: Response, key: bytes) -> dict[str, str]:
-    """Return what the browser keeps for the page that it is redirected to."""
+def _read_kept_values(response: Response, key: bytes) -> dict[str, str]:
+    """Return the values that the browser keeps for the page that it is redirected to."""
     sealed = _cookies(response).get("ostiary_kept", "").partition(";")[0]
     content = unseal(key, sealed)
     return {} if content is None else dict(json.loads(zlib.decompress(content))[-1])
@@ -237,7 +237,7 @@ def answer_of_page(call: Call, response: Response, key: bytes) -> Answer:
     Values that a redirect keeps for its page are unsealed with the servers' `key`.
     """
     if response.status >= 400:
-        return refusal(code_or_reason(response))
+        return refusal(read_code_or_reason(response))
     location = response.field("location")
     is_sent_to_sign_in = location.startswith("/login?") and "recovered=1" not in location
     if is_sent_to_sign_in and call.verb is not Verb.SIGN_OUT:
@@ -246,7 +246,7 @@ def answer_of_page(call: Call, response: Response, key: bytes) -> Answer:
         return refusal("A1004")
     if location.startswith("/account/second-factor?next="):
         return refusal("A1009")
-    shown = _values_kept(response, key)
+    shown = _read_kept_values(response, key)
     match call.verb:
         case Verb.SIGN_IN if "ticket" in shown:
             return Answer(kind=AnswerKind.ASKED, secret=shown["ticket"])

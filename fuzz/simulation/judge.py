@@ -35,7 +35,7 @@ class RightSource(NamedTuple):
     stored: str
 
 
-def wrong_sources(sources: Sequence[RightSource]) -> list[Violation]:
+def find_wrong_sources(sources: Sequence[RightSource]) -> list[Violation]:
     """Return a violation for each session whose stored source differs from the request's."""
     return [
         Violation(SOURCED, f"a request from {one.expected} counts as one from {one.stored}")
@@ -44,7 +44,7 @@ def wrong_sources(sources: Sequence[RightSource]) -> list[Violation]:
     ][:1]
 
 
-def verdicts(
+def judge_operations(
     model: Model,
     operations: Sequence[Operation],
     witness: Witness,
@@ -54,9 +54,9 @@ def verdicts(
     trail: Sequence[AuditEntry] | None,
 ) -> list[Violation]:
     """Return answers that no order explains, and refusals that the trail lacks; fill `judged`."""
-    violations = list(_untimely(operations, witness))
+    violations = list(_find_untimely(operations, witness))
     events = [
-        *_in_order(operations, witness, _slowed_sign_ins(operations, free_guesses)),
+        *_in_order(operations, witness, _find_slowed_sign_ins(operations, free_guesses)),
         *_secrets_used(model, operations, witness),
     ]
     events.sort(key=lambda event: event.at)
@@ -96,7 +96,7 @@ def _find_unrecorded(judged: Judged, trail: Sequence[AuditEntry]) -> Iterator[Vi
             return
 
 
-def _slowed_sign_ins(operations: Sequence[Operation], free_guesses: int) -> set[int]:
+def _find_slowed_sign_ins(operations: Sequence[Operation], free_guesses: int) -> set[int]:
     """Return the sign-ins that had to wait and whose process may have had a reason.
 
     A reason is: so many other attempts from that address, or under that name since it was unlocked, none of
@@ -185,7 +185,7 @@ def _in_order(operations: Sequence[Operation], witness: Witness, slowed: set[int
     for operation in operations:
         if operation.outcome is Outcome.NEVER:
             continue
-        seen = _deciding(operation, witness)
+        seen = _find_deciding_event(operation, witness)
         if operation.outcome is Outcome.ANSWERED:
             assert operation.returned is not None
             at = operation.returned if seen is None else seen.moment
@@ -236,7 +236,7 @@ def _secrets_used(model: Model, operations: Sequence[Operation], witness: Witnes
         yield Event(noted, moment, now, happened=True, waited_ms=call.waited_ms)
 
 
-def _deciding(operation: Operation, witness: Witness) -> Seen | None:
+def _find_deciding_event(operation: Operation, witness: Witness) -> Seen | None:
     """Return the turn that took the operation's own event, if any."""
     seen = witness.seen.get(operation.number, [])
     decisive = [one for one in seen if one.kind not in AHEAD]
@@ -246,9 +246,9 @@ def _deciding(operation: Operation, witness: Witness) -> Seen | None:
     return decisive[-1] if decisive and not decisive[-1].turned_away else None
 
 
-def _untimely(operations: Sequence[Operation], witness: Witness) -> Iterator[Violation]:
+def _find_untimely(operations: Sequence[Operation], witness: Witness) -> Iterator[Violation]:
     for operation in operations:
-        seen = _deciding(operation, witness)
+        seen = _find_deciding_event(operation, witness)
         what = f"step {operation.step}: {operation.call.verb}"
         kept = Counter(one.kind for one in witness.seen.get(operation.number, ()) if one.changed)
         if any(times > 1 for times in kept.values()):

@@ -27,7 +27,7 @@ WITHOUT_A_LIMIT_AS_PAGE: Final = (Verb.APPROVE, Verb.DENY)
 MINUTE: Final = 60.0
 
 
-def overruns(operations: Sequence[Operation], scale: float) -> list[Violation]:
+def find_overruns(operations: Sequence[Operation], scale: float) -> list[Violation]:
     """Return requests refused too early, or accepted too late, for their number."""
     groups: dict[tuple[object, ...], list[Operation]] = {}
     for one in operations:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fuzz.model import Model, Verdict
-from fuzz.shared.calls import Answer, AnswerKind, Call, Face, Verb, several
+from fuzz.shared.calls import Answer, AnswerKind, Call, Face, Verb, split_batch
 from fuzz.simulation.operations import Operation, Outcome
 
 LEAST: Final = {
@@ -104,7 +104,7 @@ def explains(operation: Operation, expected: Answer) -> bool:
         return expected.kind is AnswerKind.OFFERED and expected.ask
     if call.verb is Verb.BATCH and given.kind is expected.kind is AnswerKind.REFUSED:
         # HTTP names only the first refusal; the model names all.
-        return given.error in {refused.error for _, refused in several(call, expected)}
+        return given.error in {refused.error for _, refused in split_batch(call, expected)}
     if call.verb is Verb.REQUEST_TEXT_CODE and expected.error in _AFTER_THE_ANSWER and given.code is None:
         return True
     if call.face is Face.PAGE and given.kind is not AnswerKind.REFUSED:

@@ -41,7 +41,7 @@ def search_orders(start: Model, events: Sequence[Event], failed: int, tries: Tri
         tries.left = MOST_TRIES
         begin = failed + 1
         while begin > 0 and tries.left > 0:
-            begin = _crowd_before(events, begin)
+            begin = _find_group_before(events, begin)
             model = deepcopy(start)
             _, contradiction = follow(model, events[:begin], 0, [])
             if contradiction is not None:
@@ -51,7 +51,7 @@ def search_orders(start: Model, events: Sequence[Event], failed: int, tries: Tri
     return False
 
 
-def _crowd_before(events: Sequence[Event], place: int) -> int:
+def _find_group_before(events: Sequence[Event], place: int) -> int:
     """Return the index at which the latest group of overlapping operations before `place` begins.
 
     All operations before it were answered before any of it began.

@@ -25,8 +25,8 @@ from fuzz.simulation.connections import EXCHANGE_SECONDS, Wire
 from fuzz.simulation.determinism import run_determined
 from fuzz.simulation.exchanges import DESK, GUEST, Exchanges
 from fuzz.simulation.instance import MOST_WRONG_SECONDS, ROUTES, Instance
-from fuzz.simulation.judge import verdicts, wrong_sources
-from fuzz.simulation.limits import overruns
+from fuzz.simulation.judge import find_wrong_sources, judge_operations
+from fuzz.simulation.limits import find_overruns
 from fuzz.simulation.operations import Operation
 from fuzz.simulation.order import Judged
 from fuzz.simulation.plan import Line, Mishap, Swarm, swarm_of
@@ -295,10 +295,10 @@ class _World:
         for instance in self.instances:
             self.story.faults.update(instance.faults_met)
         judged: Judged = []
-        self.story.violations += wrong_sources(self.story.sources)
-        self.story.violations += overruns(self.story.operations, self.swarm.window_scale)
+        self.story.violations += find_wrong_sources(self.story.sources)
+        self.story.violations += find_overruns(self.story.operations, self.swarm.window_scale)
         trail = self.shared.audit()
-        self.story.violations += verdicts(
+        self.story.violations += judge_operations(
             *(self.model, self.story.operations, self.witness, judged),
             free_guesses=self.swarm.free_guesses,
             # If the entry of a refusal could not be written, the log has it.

@@ -217,7 +217,7 @@ class FaultyStore:
         self, events: Sequence[Event], decisions: Sequence[Decision], now: int, *, changed: bool
     ) -> None:
         moment = None if changed else getattr(self._inner, "decided_at", None)
-        self._witness.took(events, decisions, now, moment, self._unheard)
+        self._witness.record_turn(events, decisions, now, moment, self._unheard)
         halting = self.halting.intersection(self._witness.operations_of(events))
         if halting:
             self.halting -= halting

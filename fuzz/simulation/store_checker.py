@@ -60,7 +60,7 @@ class StoreChecker:
         deleted = {change.before.key for change in changes if isinstance(change, Delete)}
         self._purged |= {key.id for key in deleted if key.table is Table.SESSION}
         violations = [
-            *self._moves(records, deleted),
+            *self._check_moves(records, deleted),
             *_faults_of(records.values(), self._purged),
             *faults,
         ]
@@ -82,7 +82,7 @@ class StoreChecker:
                 violations.append(Violation(NO_SECRETS, "the log holds the text of one"))
         return violations[:1]
 
-    def _moves(self, records: dict[Key, Record], deleted: set[Key]) -> Iterator[Violation]:
+    def _check_moves(self, records: dict[Key, Record], deleted: set[Key]) -> Iterator[Violation]:
         for key, after in records.items():
             before = self._records.get(key)
             if before is None or before == after:
@@ -91,7 +91,7 @@ class StoreChecker:
             if after.revision <= before.revision and not isinstance(after, Identifier):
                 yield Violation(GUARDED, f"a {type(after).__name__} is written over without a new revision")
             yield from faults_of_update(before, after)
-            yield from _lost_words(before, after)
+            yield from _find_lost_words(before, after)
         for key, before in self._records.items():
             if key in records or (key in deleted and isinstance(before, Session | AuthorizationCode)):
                 continue  # the model notices a code that the sweeper deletes too early
@@ -99,7 +99,7 @@ class StoreChecker:
                 yield Violation(ENDED_STAYS_ENDED, f"a {type(before).__name__} is gone, and may not go so")
 
 
-def _lost_words(before: Record, after: Record) -> Iterator[Violation]:
+def _find_lost_words(before: Record, after: Record) -> Iterator[Violation]:
     """Yield a later release's words that were replaced although the record's state did not change."""
     if not isinstance(before, User | Client) or not isinstance(after, User | Client):
         return  # reasons of sessions and codes stay, as endings do

@@ -17,7 +17,7 @@ from fuzz.shared.http_client import Fields, Request, Response, bearer, form_requ
 from fuzz.shared.requests import authorization_parameters
 from fuzz.shared.sheets import picture_of, upload_request
 from fuzz.simulation.documented import STATUS_OF_CODE, STATUS_OF_ERROR
-from fuzz.simulation.forms import Form, PageForm, sending_request
+from fuzz.simulation.forms import Form, PageForm, make_sending_request
 from fuzz.simulation.instance import read_routes
 
 VISITS: Final = 14
@@ -74,7 +74,7 @@ def draw_visit(route: str, by: str | None, form: Form, history: History, random:
         last = path.rpartition("/")[2]
         name = last if last in _CONTENT else "name"
         return json_request(method, target, by, {name: _CONTENT[name]})
-    return sending_request(Call(Verb.SHOW_ACCOUNT, login=by), PageForm(target, _CONTENT), form)
+    return make_sending_request(Call(Verb.SHOW_ACCOUNT, login=by), PageForm(target, _CONTENT), form)
 
 
 def _manners(random: Random) -> Fields:

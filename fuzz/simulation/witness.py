@@ -135,7 +135,7 @@ class Witness:
             return self._of_entropy.get(id(event.entropy))
         return known
 
-    def took(
+    def record_turn(
         self,
         events: Sequence[Event],
         decisions: Sequence[Decision],

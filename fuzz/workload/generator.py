@@ -15,8 +15,8 @@ from fuzz.shared.initial_states import (
     ADMINISTRATOR,
     BEGINNING_OF_TIME_MS,
     KEEP_SECONDS,
-    day_at,
     end_of_day,
+    format_day,
 )
 from fuzz.shared.knowledge import KnownCode, KnownSession
 from fuzz.shared.odd_fields import ODD_FIELDS
@@ -91,12 +91,16 @@ class Workload:
         """Share of turns with several steps."""
         story: list[tuple[int, Step]] = []
         if not is_of_the_rules and random.random() < 0.4:
-            story = self.own_accounts.failures_that_are_forgiven()
+            story = self.own_accounts.begin_with_forgiven_failures()
         elif not is_of_the_rules and random.random() < 0.4:
-            story = self.own_accounts.codes_that_are_forgiven()
+            story = self.own_accounts.begin_with_forgiven_codes()
         elif is_of_the_rules and random.random() < 0.25:
             own = self.own_accounts
-            stories = (own.code_of_somebody_else, own.tokens_one_after_another, own.token_of_one_above)
+            stories = (
+                own.begin_with_code_of_another,
+                own.begin_with_many_tokens,
+                own.begin_with_token_of_superior,
+            )
             story = random.choice(stories)()
         self.calm_steps = len(story)
         """Number of first steps that are kept free of other mistakes, so that they show what they should."""
@@ -120,7 +124,7 @@ class Workload:
             if self.again:
                 return self.turn()
         step = self._step(self._verb())
-        self.again = self._insistence(step)
+        self.again = self._insist_on(step)
         if random.random() < 0.012:
             step = replace(step, restart=random.random() < 0.5, crash=random.random() < 0.6)
         if step.verb in ALONE or random.random() >= self.crowding:
@@ -139,7 +143,7 @@ class Workload:
                 steps.append(replace(other, at=step.at, joined=True, restart=False, crash=False))
         return steps
 
-    def _insistence(self, step: Step) -> list[tuple[int, Step]]:
+    def _insist_on(self, step: Step) -> list[tuple[int, Step]]:
         """Return repetitions and follow-ups of a step.
 
         A wrong password is tried again at once, a refresh with a lost answer a little later. A user with a
@@ -170,7 +174,7 @@ class Workload:
         if step.verb is Verb.REQUEST_TEXT_CODE:
             return self.own_accounts.entries(step)
         if step.verb is Verb.CREATE_TOKEN:
-            return self.own_accounts.uses_of_token(step)
+            return self.own_accounts.use_token(step)
         with_old = replace(step, verb=Verb.CLIENT_CREDENTIALS, by=None, change=None, twist=Twist.OLD_SECRET)
         if step.change in KEEP_SECONDS and self.is_of_the_rules and random.random() < 0.4:
             noted = replace(with_old, verb=Verb.NOTE_SECRET_USE)
@@ -188,7 +192,7 @@ class Workload:
             return [(0, with_old)]
         if step.verb is Verb.RESET_SECRET and random.random() < 0.5:
             asked = replace(step, verb=Verb.INTROSPECT, by=None, change=None)
-            tokens = [Ref(Kind.REFRESH, one.number) for one in self._going(step.client)]
+            tokens = [Ref(Kind.REFRESH, one.number) for one in self._find_live_sessions(step.client)]
             shown = replace(step, verb=Verb.SHOW_CLIENT, by=None, change=None)
             return [
                 *([(0, shown)] if self.is_of_the_rules else []),
@@ -227,7 +231,7 @@ class Workload:
     def _end_of_last_day(self, step: Step, with_old: Step) -> list[tuple[int, Step]]:
         """Return steps that use a secret up to the end of its last day, as current or as old secret."""
         now = BEGINNING_OF_TIME_MS + self.at
-        left = end_of_day(day_at(now)) - now
+        left = end_of_day(format_day(now)) - now
         reset = replace(step, verb=Verb.RESET_SECRET, by=None, change="keep-long")
         resets = [(0, reset)] * self.random.choice((0, 1, 2))
         used = with_old if resets else replace(with_old, twist=None)
@@ -262,7 +266,7 @@ class Workload:
             return False
         return token.number not in (self.history.codes if token.kind is Kind.CODE else self.history.sessions)
 
-    def _going(self, client: str | None) -> list[KnownSession]:
+    def _find_live_sessions(self, client: str | None) -> list[KnownSession]:
         """Return the latest sessions of a client that seem to be live."""
         return [one for one in self.history.grants[-8:] if one.client_id == client and not one.seems_over]
 
@@ -335,7 +339,7 @@ class Workload:
         step = self._credentials(replace(step, client=client, token=token))
         if step.twist is None and self.random.random() < self.trouble * 1.5:
             step = replace(step, twist=self.random.choice(EXCHANGE_TWISTS))
-        return self._misplace_token(step)
+        return self._replace_token(step)
 
     def _make_refresh(self, step: Step, session: KnownSession | None) -> Step:
         """Return a refresh: with the current token, as a retry, or as one of several kinds of replay."""
@@ -358,7 +362,7 @@ class Workload:
             step = self._credentials(
                 replace(step, scope=self.picks.scope() if random.random() < 0.3 else None)
             )
-        return self._misplace_token(step)
+        return self._replace_token(step)
 
     def _credentials(self, step: Step) -> Step:
         """Add credentials: mostly the client's own; sometimes another client's or made-up ones."""
@@ -373,7 +377,7 @@ class Workload:
             return replace(step, twist=Twist.OLD_SECRET)
         return step
 
-    def _misplace_token(self, step: Step) -> Step:
+    def _replace_token(self, step: Step) -> Step:
         """Replace the token, sometimes, by one of another kind or session, or by none."""
         random = self.random
         if random.random() >= self.trouble * 0.3:

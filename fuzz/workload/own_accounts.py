@@ -74,7 +74,7 @@ class OwnAccounts:
             return step.by
         return Ref(Kind.ACCESS, self.random.choice(holders).number)
 
-    def uses_of_token(self, step: Step) -> list[tuple[int, Step]]:
+    def use_token(self, step: Step) -> list[tuple[int, Step]]:
         """Return uses of a new token, the last of it first.
 
         It is used, tries to make another token, and acts on its holder; then again after its holder lost
@@ -228,13 +228,13 @@ class OwnAccounts:
         logins = [one for one in self.picks.history.logins if one.username == name]
         return [Ref(Kind.ACCESS, one.number) for one in logins[-1:]]
 
-    def failures_that_are_forgiven(self) -> list[tuple[int, Step]]:
+    def begin_with_forgiven_failures(self) -> list[tuple[int, Step]]:
         """Return a beginning in which a locked user is unlocked and signs in at once."""
         right = Step(number=0, at=0, verb=Verb.SIGN_IN, user=self.picks.people[0])
         unlocked = replace(right, verb=Verb.UNLOCK_USER)
         return [(0, replace(right, twist=Twist.WRONG_PASSWORD)), (0, unlocked), (0, right)]
 
-    def codes_that_are_forgiven(self) -> list[tuple[int, Step]]:
+    def begin_with_forgiven_codes(self) -> list[tuple[int, Step]]:
         """Return a beginning with a second factor, five wrong codes, an unlock, and the right code at once.
 
         The same code opens nothing more.
@@ -252,7 +252,7 @@ class OwnAccounts:
         steps += [right, repeated]
         return [(0, right), *((0, step) for step in set_up), (30_000, right), *((0, step) for step in steps)]
 
-    def code_of_somebody_else(self) -> list[tuple[int, Step]]:
+    def begin_with_code_of_another(self) -> list[tuple[int, Step]]:
         """Return a beginning in which a user enters another user's code.
 
         Neither account had an ending.
@@ -263,7 +263,7 @@ class OwnAccounts:
         entered = replace(asked, verb=Verb.CHANGE_PHONE, user=second, by=Ref(Kind.ACCESS, 2))
         return [(0, right), (0, replace(right, user=second)), (0, asked), (0, entered)]
 
-    def tokens_one_after_another(self) -> list[tuple[int, Step]]:
+    def begin_with_many_tokens(self) -> list[tuple[int, Step]]:
         """Return a beginning with many personal tokens of the first administrator.
 
         One is made and ended; then as many as may live at a time are made, and one more.
@@ -274,7 +274,7 @@ class OwnAccounts:
         ended = Step(number=0, at=0, verb=Verb.END_OWN_SESSION, by=by, token=Ref(Kind.ACCESS, 2))
         return [(0, step) for step in (right, made, ended, made, made, made)]
 
-    def token_of_one_above(self) -> list[tuple[int, Step]]:
+    def begin_with_token_of_superior(self) -> list[tuple[int, Step]]:
         """Return a beginning in which a user who may end sessions tries to end the first administrator's.
 
         Both a personal token and a login of theirs are tried.
@@ -338,7 +338,7 @@ class OwnAccounts:
             [(0, entry), *[(0, wrong)] * random.choice((1, 4, 5))],
             [(wait, replace(entry, twist=Twist.WRONG_PASSWORD))],
             [(0, entry), (random.choice((59_999, 60_000)), step)],
-            [(0, entry), *self._interference(step)],
+            [(0, entry), *self._interfere(step)],
         ]
         if random.random() < 0.05:
             return [(random.choice((86_399_999, 86_400_000)), step)]
@@ -348,7 +348,7 @@ class OwnAccounts:
             return [(60_000, step)] * random.choice((9, 10, 11))
         return random.choice((*ways[:2], *ways, *ways[-1:] * 3))
 
-    def _interference(self, step: Step) -> list[tuple[int, Step]]:
+    def _interfere(self, step: Step) -> list[tuple[int, Step]]:
         """Return events before a code is entered, the last one first.
 
         The account is ended in one of several ways, the number passes to another user, or another user enters

@@ -6,12 +6,12 @@ import pytest
 
 from fuzz.command_line import main
 from fuzz.faults import FAULTS, Fault
-from fuzz.rules.trace import CORPUS, faults_shown_by, violations_of
+from fuzz.rules.trace import CORPUS, read_faults_to_show, violations_of
 
 TRACES = sorted(CORPUS.glob("*.trace"))
 PLANS = sorted((Path(__file__).parent / "plans").glob("*.plan"))
 BY_NAME = {fault.name: fault for fault in FAULTS}
-SHOWN = [(path, BY_NAME[name]) for path in TRACES for name in faults_shown_by(path)]
+SHOWN = [(path, BY_NAME[name]) for path in TRACES for name in read_faults_to_show(path)]
 
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)

@@ -10,7 +10,7 @@ from fuzz.faults import FAULTS, Fault
 from fuzz.parsers.running import FAULTS as OF_READERS, TARGETS
 from fuzz.parsers.target import CORPUS
 from fuzz.processes.faults import faults_of, plant_named
-from fuzz.rules.sequences import planted_world
+from fuzz.rules.sequences import run_planted_world
 from fuzz.shared.campaign import Report
 from fuzz.shared.core_events import with_more_scopes
 from fuzz.shared.invariants import PROGRESS, Violation
@@ -44,9 +44,9 @@ def test_a_fault_is_gone_afterwards_and_one_that_nothing_shows_survives(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with with_more_scopes():
-        caught = catch(FAULTS[0], planted_world, 100)
+        caught = catch(FAULTS[0], run_planted_world, 100)
         assert caught.violations
-        assert not catch(HARMLESS, planted_world, caught.runs).violations
+        assert not catch(HARMLESS, run_planted_world, caught.runs).violations
     alarmed = Report(violations=(Violation(PROGRESS, "this run shows it"),))
     runs = iter([Report(), alarmed, Report(), Report(), Report(stories=[lambda: "there is no cluster"])])
     assert run_selftest("", 4 * [HARMLESS], lambda number: next(runs), 2) == 1

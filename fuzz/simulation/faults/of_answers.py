@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
 
-from fuzz.faults.planting import Fault, instead, read_faults, together
+from fuzz.faults.planting import Fault, combine_plants, read_faults, replace_texts
 from ostiary_core.http import token_service
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.why import Why
@@ -42,9 +42,9 @@ FAULTS: Final = (
     Fault(
         "administration-open",
         "who is signed in may read all of the administration",
-        together(
-            instead("ostiary_web.http.gate.Gate.require_account", "permission=self.permission,", ""),
-            instead("ostiary_web.http.gate.Gate.refusal", "self.permission is not None", "False"),
+        combine_plants(
+            replace_texts("ostiary_web.http.gate.Gate.require_account", "permission=self.permission,", ""),
+            replace_texts("ostiary_web.http.gate.Gate.refusal", "self.permission is not None", "False"),
         ),
     ),
     Fault(

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fuzz.faults import find_faults
-from fuzz.faults.planting import Fault, instead, read_faults, together
+from fuzz.faults.planting import Fault, combine_plants, read_faults, replace_texts
 from fuzz.simulation.faults.plants import Original, both
 from ostiary_core.decide import keys, take_turn
 from ostiary_core.loading.snapshot import load
@@ -14,7 +14,7 @@ from ostiary_core.model.records import Table
 from ostiary_core.storage.store import net_changes
 
 
-def answered_first(original: Original) -> Original:
+def answer_first(original: Original) -> Original:
     """Delay the writes of a turn until the next turn."""
 
     def turn(store: Any, events: Sequence[Any], now: Instant, origins: Sequence[Any] = ()) -> Any:
@@ -30,7 +30,7 @@ def answered_first(original: Original) -> Original:
     return turn
 
 
-def reads_remembered(original: Original) -> Original:
+def remember_reads(original: Original) -> Original:
     """Answer a turn that only reads from records remembered from an earlier read."""
 
     def read(store: Any, events: Sequence[Any], now: Instant) -> Any:
@@ -52,13 +52,13 @@ def reads_remembered(original: Original) -> Original:
 
 FAULTS: Final = (
     *read_faults(Path(__file__).with_suffix(".txt")),
-    Fault("answered-before-commit", "a turn is answered before it is written", both("turn", answered_first)),
-    Fault("stale-reads", "reads are served from records once read", both("read", reads_remembered)),
+    Fault("answered-before-commit", "a turn is answered before it is written", both("turn", answer_first)),
+    Fault("stale-reads", "reads are served from records once read", both("read", remember_reads)),
     Fault(
         "sweeper-hurries",
         "the sweeper erases a salt inside the grace",
-        together(
-            instead("ostiary_net.upkeep.sweeping.erase_salts", "store.policy.salt_seconds", "-1_000"),
+        combine_plants(
+            replace_texts("ostiary_net.upkeep.sweeping.erase_salts", "store.policy.salt_seconds", "-1_000"),
             *(rule.plant for rule in find_faults("salt-erased-early")),
         ),
     ),

@@ -12,7 +12,7 @@ from ostiary_core.events import CodeRedeemed
 from ostiary_core.model.instant import Instant
 
 
-def only_the_first(original: Original) -> Original:
+def answer_only_the_first(original: Original) -> Original:
     """Give the second of two equal requests in one turn the first one's answer."""
 
     def turn(store: Any, events: Sequence[Any], now: Instant, origins: Sequence[Any] = ()) -> Any:
@@ -38,7 +38,7 @@ FAULTS: Final = (
         "callers wait for as long as a store stands still",
         lambda: patch("ostiary_net.turns.turn_queue.LONGEST_WAIT_SECONDS", 1_000.0),
     ),
-    Fault("code-answered-twice", "equal redemptions share an answer", both("turn", only_the_first)),
+    Fault("code-answered-twice", "equal redemptions share an answer", both("turn", answer_only_the_first)),
     TOKEN_LOGGED,
     Fault(
         "error-logged",

@@ -6,7 +6,7 @@ from inspect import getattr_static
 from typing import Any
 from unittest.mock import patch
 
-from fuzz.faults.planting import Plant, together
+from fuzz.faults.planting import Plant, combine_plants
 from fuzz.simulation.storage import SharedMemory
 from ostiary_net.sqlite import SQLiteStore
 
@@ -16,6 +16,6 @@ Original = Callable[..., Any]
 def both(name: str, wrap: Callable[[Original], Original]) -> Plant:
     """Return a plant that wraps a function of both stores, inherited or not."""
     stores: tuple[Any, ...] = (SQLiteStore, SharedMemory)
-    return together(
+    return combine_plants(
         *(partial(patch.object, store, name, wrap(getattr_static(store, name))) for store in stores)
     )

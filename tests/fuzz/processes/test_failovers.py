@@ -37,7 +37,7 @@ time.sleep(1000)
 def test_what_an_instance_is_away_beyond_its_database(answered: list[float], expected: float) -> None:
     probe = InstanceProbe(0, ("", ""))
     probe.answered += answered
-    assert probe.beyond([(1.0, 8.0)]) == pytest.approx(expected)
+    assert probe.measure_extra_delay([(1.0, 8.0)]) == pytest.approx(expected)
 
 
 def test_whoever_kills_the_campaign_ends_what_it_started(tmp_path: Path) -> None:

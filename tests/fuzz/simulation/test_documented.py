@@ -7,7 +7,7 @@ import pytest
 from fuzz.shared.calls import Call, Face, Verb
 from fuzz.shared.http_client import Response
 from fuzz.simulation.documented import PROFILE, STATUS_OF_CODE, STATUS_OF_ERROR, is_undocumented
-from fuzz.simulation.forms import code_or_reason
+from fuzz.simulation.forms import read_code_or_reason
 from ostiary_core.http.envelope import text_of
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.why import Why
@@ -110,7 +110,7 @@ def after_form(
     fields = [("location", location)] if framed else [("location", location), NEVER_FRAMED]
     body = f'<div role="alert" autofocus>\n<p>{reason}</p></div>'.encode()
     response = Response(status, fields, body)
-    shown = code_or_reason(response)
+    shown = read_code_or_reason(response)
     return is_undocumented(Call(verb=verb, face=Face.PAGE), response, by_form=False, shown=shown)
 
 
@@ -145,4 +145,4 @@ def test_a_page_may_say_behind_its_reason_how_long_to_wait() -> None:
     waits = f"{problem} You can try again in 5 seconds."
     for reason, code in ((problem, "A1003"), (waits, "A1003"), (f"Because. {problem}", "")):
         body = f'<div role="alert">\n<p>{reason}</p></div>'
-        assert code_or_reason(Response(429, [], body.encode())) == code
+        assert read_code_or_reason(Response(429, [], body.encode())) == code

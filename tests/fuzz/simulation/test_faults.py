@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.shared.campaign import failure_file
+from fuzz.shared.campaign import make_failure_path
 from fuzz.simulation import campaign
 from fuzz.simulation.faults import FAULTS
 from fuzz.simulation.plan import read
@@ -34,7 +34,7 @@ def test_failing_seeds_are_cut_down_to_plans_that_still_fail() -> None:
     with fault.plant():
         for failure in islice((run for run in map(live, map(str, range(50))) if run.violations), 2):
             told = campaign.story(failure)
-            kept = failure_file(f"seed-{failure.seed}.plan").read_text(encoding="utf-8")
+            kept = make_failure_path(f"seed-{failure.seed}.plan").read_text(encoding="utf-8")
             lengths.append(kept.count('{"step":'))
             assert 1 <= lengths[-1] < len(failure.lines)
             assert f"--seed {failure.seed}" in told

@@ -1,7 +1,7 @@
 """The judge of limits: what may have been counted excuses a refusal, what must have been forbids answers."""
 
 from fuzz.shared.calls import Answer, AnswerKind, Call, Face, Verb, refusal
-from fuzz.simulation.limits import overruns
+from fuzz.simulation.limits import find_overruns
 from fuzz.simulation.operations import Operation, Outcome
 
 SIGNED_IN = Answer(kind=AnswerKind.LOGIN)
@@ -20,28 +20,28 @@ def sign_in(place: int, answer: Answer, *, at: float = 60.0, source: str = "here
 
 def test_a_limit_is_what_one_address_may_ask_in_one_minute_of_the_clock() -> None:
     first, second = sign_in(1, SIGNED_IN), sign_in(2, SIGNED_IN)
-    assert not overruns([first, second, sign_in(3, REFUSED)], SCALE)
-    assert overruns([first, second, sign_in(3, SIGNED_IN)], SCALE)
-    assert overruns([first, sign_in(3, REFUSED)], SCALE)
+    assert not find_overruns([first, second, sign_in(3, REFUSED)], SCALE)
+    assert find_overruns([first, second, sign_in(3, SIGNED_IN)], SCALE)
+    assert find_overruns([first, sign_in(3, REFUSED)], SCALE)
     for other in (sign_in(3, SIGNED_IN, at=120.0), sign_in(3, SIGNED_IN, source="there")):
-        assert not overruns([first, second, other], SCALE)
+        assert not find_overruns([first, second, other], SCALE)
     for other in (sign_in(3, REFUSED, at=120.0), sign_in(3, REFUSED, source="there")):
-        assert overruns([first, second, other], SCALE)
+        assert find_overruns([first, second, other], SCALE)
 
 
 def test_what_overlaps_excuses_a_refusal_and_forbids_no_answer() -> None:
     first, second, third = sign_in(1, SIGNED_IN), sign_in(2, SIGNED_IN), sign_in(3, SIGNED_IN)
     second.returned = 9
-    assert not overruns([first, second, third], SCALE)
+    assert not find_overruns([first, second, third], SCALE)
     third.answer, third.outcome = REFUSED, Outcome.NEVER
-    assert not overruns([first, second, third], SCALE)
+    assert not find_overruns([first, second, third], SCALE)
 
 
 def test_the_consent_page_has_no_limit() -> None:
     decisions = [sign_in(place, SIGNED_IN) for place in range(3)]
     for one in decisions:
         one.call = Call(verb=Verb.APPROVE, face=Face.PAGE)
-    assert not overruns(decisions, 1 / 120)
+    assert not find_overruns(decisions, 1 / 120)
     for one in decisions:
         one.call = Call(verb=Verb.APPROVE)
-    assert overruns(decisions, 1 / 120)
+    assert find_overruns(decisions, 1 / 120)

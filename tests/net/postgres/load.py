@@ -63,11 +63,11 @@ class Desk:
         about = {"login": self._admin.login, "user_id": person.user_id}
         await api.get(self._connection, Verb.FORCE_OUT_USER, **about)
 
-    async def redemption(self) -> Call:
+    async def make_redemption(self) -> Call:
         """Return the call that redeems a fresh code of the administrator."""
         verifier = self._new_verifier()
-        consent = await self._connection.ask(api.approval(self._admin.login, self._client_id, verifier))
-        return api.redemption(self._client_id, self._secret, consent.code, verifier)
+        consent = await self._connection.ask(api.make_approval(self._admin.login, self._client_id, verifier))
+        return api.make_redemption(self._client_id, self._secret, consent.code, verifier)
 
     async def tokens(self, person: Person | None = None) -> Pair:
         """Return the pair of a new session of a user, by default of the administrator."""

@@ -83,7 +83,7 @@ async def test_racing_refreshes_of_one_token_all_get_the_same_pair(servers: list
 
 
 async def test_racing_redemptions_of_one_code_have_one_winner(servers: list[Server], desk: Desk) -> None:
-    answers = await at_once(servers, await desk.redemption(), each=10)
+    answers = await at_once(servers, await desk.make_redemption(), each=10)
     assert [answer.kind for answer in answers].count(AnswerKind.TOKENS) == 1
     refused = [answer for answer in answers if answer.kind is not AnswerKind.TOKENS]
     assert refused == [refusal("invalid_grant")] * (10 * INSTANCES - 1)
