@@ -60,4 +60,4 @@ def field_text(fault: FieldFault, language: Language) -> str:
     if isinstance(fault.rule, Why):
         return text_of(fault.rule, language)
     choices = language.text("list.or").join(fault.choices)
-    return language.text(f"field.{fault.rule}", choices=choices)
+    return language.text(f"field.{fault.rule}", choices=choices, found=fault.found)

@@ -65,7 +65,10 @@ class FieldRule(StrEnum):
     CSV = "csv"
     SHEET_EMPTY = "sheet-empty"
     SHEET_TOO_LARGE = "sheet-too-large"
+    SHEET_NOT_KEPT = "sheet-not-kept"
     COLUMN = "column"
+    COLUMN_TWICE = "column-twice"
+    HEADINGS = "headings"
     CELL_ERROR = "cell-error"
     CELL_FORMULA = "cell-formula"
     CELL_NUMBER = "cell-number"
@@ -82,6 +85,8 @@ class FieldFault:
     rule: FieldRule | Why
     choices: tuple[str, ...] = ()
     """Allowed values, for rules whose message lists them."""
+    found: str = ""
+    """What was sent, for rules whose message repeats it."""
 
 
 MOST_FAULTS: Final = 100

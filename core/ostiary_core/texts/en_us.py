@@ -182,7 +182,10 @@ _TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         ),
         "field.sheet-empty": "holds no rows below the headings",
         "field.sheet-too-large": "holds too much; at most 2000 rows are imported at a time",
-        "field.column": "is not a known heading, or appears twice; use those of the import template",
+        "field.sheet-not-kept": "was kept for an hour only: choose it again",
+        "field.column": 'has the unknown heading "{found}"',
+        "field.column-twice": 'has the heading "{found}", as another column has',
+        "field.headings": "may have these headings: {choices}",
         "field.cell-error": "holds the spreadsheet error {choices}: correct the cell, or empty it",
         "field.cell-formula": (
             "holds a formula without its result: open the file in a spreadsheet program and save it, or "

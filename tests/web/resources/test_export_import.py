@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from io import BytesIO
-from itertools import product
-from typing import Any, NoReturn
+from itertools import count, product
+from random import Random
+from typing import Any, Final, NoReturn
 from zipfile import BadZipFile, ZipFile
 
 import httpx
@@ -25,9 +26,9 @@ from ostiary_web.application.resources import exports
 from ostiary_web.server.database import SQLiteFile
 from tests.rows import row
 from tests.support import asks
-from tests.support.callers import BASE, Api, expect_refusal, expect_success, fields_of
+from tests.support.callers import BASE, Api, Browser, expect_refusal, expect_success, fields_of, forms_in
 from tests.support.files import SHEET, book_around, cells, rows_of, sheet_of
-from tests.support.people import holder_of
+from tests.support.people import browser_of, holder_of
 from tests.support.served import Served
 from tests.support.stores import origin
 from tests.web.resources.test_convention import CLIENTS, ROLES, USERS, Kind, every_resource
@@ -305,20 +306,100 @@ async def test_a_preview_says_what_each_row_would_do_and_does_nothing(served: Se
     assert len(done.get("cannotSignIn", ())) == without_password
 
 
-async def test_the_page_of_an_import_previews_it(served: Served) -> None:
+IMPORT: Final = "/admin/people/import"
+NO_FILE = (
+    b'--x\r\nContent-Disposition: form-data; name="file"; filename=""\r\n'
+    b"Content-Type: application/octet-stream\r\n\r\n\r\n"
+)
+"""Part of a form whose file was left empty, as browsers send it."""
+
+
+def usernames(served: Served) -> set[str]:
+    return {user.username for user in served.records()[Table.USER] if isinstance(user, User)}
+
+
+async def preview_page(browser: Browser, *rows: Sequence[Any], mode: str = "upsert") -> httpx.Response:
+    """The page that previews a sheet of users."""
+    file = {"file": ("C:\\people.xlsx", sheet_of([["username", "name"], *rows]), SHEET)}
+    sent = {"mode": mode, "preview": "true"}
+    return await browser.submit(await browser.get(IMPORT), sent, to=IMPORT, files=file)
+
+
+async def send_form(browser: Browser, page: httpx.Response, **values: str) -> httpx.Response:
+    """Send the import form of a page without another file, as a browser does."""
+    [form] = [form for form in forms_in(page) if form.action == IMPORT]
+    fields = {name: value for name, value in form.fields.items() if name != "file"} | values
+    parts = [
+        f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode()
+        for name, value in fields.items()
+    ]
+    headers = {"Origin": "null", "Sec-Fetch-Site": "same-origin"}
+    headers["Content-Type"] = "multipart/form-data; boundary=x"
+    content = b"".join([*parts, NO_FILE, b"--x--\r\n"])
+    return await browser.post(f"{BASE}{IMPORT}", content=content, headers=headers)
+
+
+async def test_the_page_of_an_import_previews_it_and_keeps_its_sheet(served: Served) -> None:
     await served.user("anna")
     browser = await served.sign_in_browser()
-    place, sent = "/admin/people/import", {"mode": "upsert", "preview": "true"}
-    sheet = sheet_of([["username", "name"], ["anna", "Anna Other"], ["bert", "Bert"]])
-    file = {"file": ("people.xlsx", sheet, SHEET)}
-    answer = await browser.submit(await browser.get(place), sent, to=place, files=file)
+    answer = await preview_page(browser, ["anna", "Anna Other"], ["bert", "Bert"])
     assert answer.status_code == 200
     assert "The import would register 1, change 1 and leave 0 unchanged." in answer.text
     assert "Name: Anna Ng → Anna Other" in answer.text
     assert 'value="upsert" checked' in answer.text
+    assert "Kept for an hour: people.xlsx" in answer.text
     names = [user.name for user in served.records()[Table.USER] if isinstance(user, User)]
     assert "Anna Ng" in names
     assert "Bert" not in names
+
+    again = await send_form(browser, answer, mode="insert", preview="true")
+    assert "is already taken" in again.text
+    done = await send_form(browser, again, mode="upsert")
+    assert "1 registered, 1 changed, 0 unchanged." in done.text
+    assert 'name="kept"' not in done.text
+    assert "bert" in usernames(served)
+
+
+async def test_a_sheet_that_is_chosen_takes_the_place_of_the_one_that_was_kept(served: Served) -> None:
+    browser = await served.sign_in_browser()
+    page = await preview_page(browser, ["anna", "Anna"])
+    file = {"file": ("other.csv", b"username,name\nbert,Bert\n", "text/csv")}
+    await browser.submit(page, {"mode": "insert"}, to=IMPORT, files=file)
+    assert usernames(served) == {"admin", "bert"}
+
+
+async def test_a_kept_sheet_is_of_one_user_and_form_and_for_an_hour(served: Served) -> None:
+    browser = await served.sign_in_browser()
+    page = await preview_page(browser, ["bert", "Bert"])
+    [form] = [form for form in forms_in(page) if form.action == IMPORT]
+    kept = form.fields["kept"]
+    assert "bert" not in kept
+    refused = "The file: was kept for an hour only: choose it again"
+
+    other = await browser_of(served, *Permission, username="carl")
+    for sender, place in ((other, IMPORT), (browser, "/admin/roles/import")):
+        form_of_place = await sender.get(place)
+        answer = await sender.submit(form_of_place, {"mode": "insert", "kept": kept}, to=place)
+        assert refused in answer.text, place
+    for wrong in (kept[:-1], f"A{kept[1:]}", "é", "x"):
+        assert refused in (await send_form(browser, page, mode="insert", kept=wrong)).text
+    served.clock.wait(60 * 60)
+    browser = await served.sign_in_browser()
+    late = await browser.submit(await browser.get(IMPORT), {"mode": "insert", "kept": kept}, to=IMPORT)
+    assert refused in late.text
+    assert "bert" not in usernames(served)
+
+
+async def test_a_sheet_that_is_too_long_to_keep_is_to_be_chosen_again(served: Served) -> None:
+    browser = await served.sign_in_browser()
+    rows = [[f"user{number}", sha256(b"%d" % number).hexdigest()] for number in range(2_000)]
+    page = await preview_page(browser, *rows)
+    assert "Kept for an hour" in page.text
+    assert len(page.content) < 500_000
+    long = "".join(map(chr, Random(7).choices(range(0x4E00, 0x9FA5), k=2_000 * 100)))
+    rows = [[name, long[place : place + 100]] for place, (name, _) in zip(count(0, 100), rows, strict=False)]
+    page = await preview_page(browser, *rows)
+    assert ("Kept for an hour" in page.text, "too long to be kept" in page.text) == (False, True)
 
 
 @every_resource
@@ -366,7 +447,7 @@ async def test_cells_are_read_as_people_and_programs_write_them(api: Api) -> Non
             "Created at (Mars/Base)",
             None,
         ],
-        ["anna", "Anna", 13800000000, "是", "No", "super_admin", "long ago", "a remark"],
+        ["anna", "Anna", 13800000000, "是", "No", "super_admin", "long ago", " "],
         [4711, 12.5, "+49301234567", 0, True, None, None, None],
         ["carl", "Carl", None, None, None, " super_admin ，", None, None],
     ]
@@ -572,8 +653,40 @@ async def test_headings_that_are_none_or_twice_are_named(api: Api) -> None:
         (["username", "password_hash"], "B"),
     ]
     for headings, bad in wrong:
-        found = await faults_of(api, USERS, [headings, ["anna", "anna", "anna"]])
-        assert found == [f"columns.{letter}" for letter in bad], headings
+        sheet = [headings, ["anna", "anna", "anna"]]
+        failure = expect_refusal(await api.import_sheet(USERS.path, sheet), 400, "A0401")
+        said = {error["path"]: error["msg"] for error in failure["errors"]}
+        allowed = said.pop("file", "")
+        assert [*said] == [f"columns.{letter}" for letter in bad], headings
+        is_twice = (bad == "C" and "Name" in headings) or "用户名" in headings
+        assert allowed == "" if is_twice else "username or name or phone or password or " in allowed
+        for (path, said_of_it), letter in zip(said.items(), bad, strict=True):
+            heading = str(headings["ABC".index(letter)])
+            words = "as another column has" if is_twice else "unknown heading"
+            assert (f'"{heading}"' in said_of_it, words in said_of_it) == (True, True), path
+
+
+async def test_a_value_without_a_heading_is_refused_in_each_kind_of_sheet(api: Api) -> None:
+    table = [["username", "name"], ["anna", "Ng", "Anna"], ["bert", "Bert", " "]]
+    text = "\n".join(",".join(row) for row in table)
+    for sheet in (table, text.encode()):
+        failure = expect_refusal(await api.import_sheet(USERS.path, sheet), 400, "A0401")
+        [error] = failure["errors"]
+        assert (error["path"], "has no heading" in error["msg"]) == ("rows.2.C", True)
+
+
+async def test_the_page_of_an_import_names_the_headings_that_are_allowed(served: Served) -> None:
+    browser, place = await served.sign_in_browser(), "/admin/people/import"
+    for language, words in (
+        ("en-US", ("has the unknown heading &#34;Salary&#34;", "User name or Name or Telephone or Password")),
+        ("zh-CN", ("的列标题“Salary”不是本表的列标题", "用户名 或 姓名")),
+    ):
+        file = {"file": ("people.csv", b"username,Salary\nanna,1\n", "text/csv")}
+        page = await browser.get(place, headers={"Accept-Language": language})
+        sent = {"mode": "insert"}
+        answer = await browser.submit(page, sent, to=place, files=file, headers={"Accept-Language": language})
+        for said in words:
+            assert said in answer.text, (language, said)
 
 
 @every_resource

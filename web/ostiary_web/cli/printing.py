@@ -138,7 +138,7 @@ class Printer:
         for error in errors[:most]:
             tell(escape_controls(f"  {(place or option_of)(error['path'])} {error['msg']}"))
         if most is not None and len(errors) > most:
-            tell(f"  {self.text('command.more_refused', count=len(errors) - most)}")
+            tell(f"  {self.text('sheet.more', count=len(errors) - most)}")
 
     def _cell(self, value: object) -> str:
         match value:

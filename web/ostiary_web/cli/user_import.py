@@ -20,7 +20,12 @@ from ostiary_web.application.resources.import_rows import (
     count_hashes,
     import_rows,
 )
-from ostiary_web.application.resources.sheet_rows import SheetRows, describe_place
+from ostiary_web.application.resources.sheet_rows import (
+    MOST_FAULTS_SHOWN,
+    SheetRows,
+    describe_place,
+    translate_headings,
+)
 from ostiary_web.application.resources.users import RESOURCE
 from ostiary_web.cli.context import make_refusal, run
 from ostiary_web.cli.import_files import read_import_file
@@ -43,8 +48,6 @@ _WOULD: Final = {
 
 _NAME: Final = USER.settable[0].name
 """Field that names a user."""
-_MOST_FAULTS_SHOWN: Final = 20
-"""Most faults of a file that people are shown; scripts are shown all."""
 
 
 @click.command("import")
@@ -85,7 +88,8 @@ def _tell_refusal(printer: Printer, rows: SheetRows, reply: Refused, mode: str) 
     place = partial(
         describe_place, headings=rows.headings, list_view=RESOURCE.list_view, language=printer.language
     )
-    printer.tell_refusal(reply, place, most=_MOST_FAULTS_SHOWN)
+    reply = Refused(reply.why, translate_headings(reply.faults, RESOURCE.list_view, printer.language))
+    printer.tell_refusal(reply, place, most=MOST_FAULTS_SHOWN)
     is_of_names = any(
         fault.rule is Why.ALREADY_TAKEN and fault.path.endswith(f".{_NAME}") for fault in reply.faults
     )

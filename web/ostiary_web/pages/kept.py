@@ -25,9 +25,12 @@ _LONGEST_CONTENT: Final = 65_536
 _ACTION: Final = "form_action"
 """Name under which it is kept where a form goes; also the field of a button that switches the language."""
 _NOT_TYPED: Final = frozenset(
-    {FORM_FIELD, "next", "decision", "proof", "code", "recovery_code", "secret", "recovery_codes", "ticket"}
+    {
+        *(FORM_FIELD, "next", "decision", "proof", "code", "recovery_code", "secret", "recovery_codes"),
+        *("ticket", "kept"),
+    }
 )
-"""Fields that are never filled in again; nor is any password. `decision` is a button."""
+"""Fields that are never filled in again; nor is any password. `decision` is a button, `kept` a sheet."""
 
 
 class _Kept(msgspec.Struct, array_like=True):

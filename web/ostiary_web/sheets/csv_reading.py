@@ -28,9 +28,7 @@ def read_csv(content: bytes) -> Sheet:
                 continue
             if len(rows) > MOST_ROWS or any(cell.strip() for cell in cells[MOST_COLUMNS:]):
                 return FieldRule.SHEET_TOO_LARGE
-            width = len(rows[0].cells) if rows else len(cells)
-            kept = enumerate(cells[:MOST_COLUMNS])
-            rows.append(Row(number, [_decode_cell(text, place < width) for place, text in kept]))
+            rows.append(Row(number, [_decode_cell(text) for text in cells[:MOST_COLUMNS]]))
     except csv.Error:
         return FieldRule.CSV
     except UnreadableSheet as unreadable:
@@ -45,10 +43,7 @@ def _split_rows(text: str) -> Iterator[list[str]]:
     return csv.reader(StringIO(text, newline=""), strict=True, delimiter=delimiter)
 
 
-def _decode_cell(text: str, has_heading: bool) -> Cell:
-    if text.strip() and not has_heading:
-        # A comma that should have been in quotes moves all that comes after it into the next column.
-        return BadCell(FieldRule.CELL_WITHOUT_HEADING)
+def _decode_cell(text: str) -> Cell:
     return BadCell(FieldRule.CELL_NUMBER) if _LONG_NUMBER.fullmatch(text.strip()) else text
 
 

@@ -388,7 +388,9 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.import_created": "registered",
         "page.import_updated": "changed",
         "page.import_more": "{number} more rows would change something.",
-        "page.import_same_file": "To import, choose the same file again.",
+        "page.import_same_file": "This file is too long to be kept. To import, choose it again.",
+        "page.import_kept": "Kept for an hour: {name}",
+        "page.import_another": "Another sheet in its place (.xlsx or .csv)",
         "page.import_hashes_left": "Password hashes of existing users were left unchanged: {number}.",
         "page.import_running": (
             "{prepared} of {rows} rows are prepared. Nothing is added before all of them are; this page "
@@ -791,6 +793,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "sheet.name": "Name in the interface",
         "sheet.note": "What it takes",
         "sheet.fault": "{place}: {fault}",
+        "sheet.more": "{count} more",
         "sheet.place.row": "Row {row}",
         "sheet.place.cell": "Row {row}, {heading}",
         "sheet.place.column": "Column {letters}",
@@ -968,7 +971,6 @@ LANGUAGE: Final = ENGLISH.with_texts(
         ),
         "command.user.delete": "Delete {names} for good? All their sessions end.",
         "command.more_names": "{names} and {count} more",
-        "command.more_refused": "{count} more",
         "command.end_everything": "End every session of every user and client?",
         "command.deleted": "Deleted",
         "command.ended": "Ended",

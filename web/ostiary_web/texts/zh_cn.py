@@ -339,7 +339,9 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.import_created": "创建",
         "page.import_updated": "更新",
         "page.import_more": "另有 {number} 行将产生变更。",
-        "page.import_same_file": "如需导入，请重新选择同一文件。",
+        "page.import_same_file": "文件过长，无法保留。如需导入，请重新选择该文件。",
+        "page.import_kept": "已保留一小时：{name}",
+        "page.import_another": "改用其他表格文件（.xlsx 或 .csv）",
         "page.import_hashes_left": "已有用户的密码哈希保持不变：{number} 个。",
         "page.import_running": (
             "已准备 {prepared} / {rows} 行。全部准备好后一次性导入；本页会自动刷新，关闭页面不影响导入。"
@@ -667,6 +669,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "sheet.name": "接口字段",
         "sheet.note": "说明",
         "sheet.fault": "{place}：{fault}",
+        "sheet.more": "另有 {count} 处",
         "sheet.place.row": "第 {row} 行",
         "sheet.place.cell": "第 {row} 行“{heading}”",
         "sheet.place.column": "{letters} 列",
@@ -820,7 +823,6 @@ LANGUAGE: Final = CHINESE.with_texts(
         "command.client.delete": "确定永久删除 {names}？其所有会话将结束，这些标识不会再被使用。",
         "command.user.delete": "确定永久删除 {names}？其所有会话将结束。",
         "command.more_names": "{names} 等，另有 {count} 个",
-        "command.more_refused": "另有 {count} 处",
         "command.end_everything": "确定结束所有用户和客户端的全部会话？",
         "command.deleted": "已删除",
         "command.ended": "已结束",

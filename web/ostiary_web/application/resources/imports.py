@@ -79,6 +79,8 @@ class UploadedSheet(NamedTuple):
     mode: str
     digest: str
     """Digest of the file, to recognize it when it is sent again."""
+    name: str
+    """Name of the file."""
     is_preview: bool
     """Whether only to say what the import would do (`import_preview.py`)."""
 
@@ -87,12 +89,10 @@ async def read_upload(context: RequestContext, resource: Resource[T, V]) -> Uplo
     """Read the sheet in the request; raise `RequestRefused` with all its faults."""
     if request.mimetype != _MULTIPART:
         context.refuse(Why.NOT_MULTIPART)
-    content, mode, preview = await _read_parts()
-    faults = [
-        *([FieldFault("file", FieldRule.REQUIRED)] if content is None else []),
-        *([FieldFault("mode", FieldRule.IMPORT_MODE)] if mode not in REPLACES else []),
-        *([FieldFault("preview", FieldRule.BOOLEAN)] if preview not in _PREVIEWS else []),
-    ]
+    name, content = await _read_file()
+    mode, is_preview, faults = await read_choices()
+    if content is None:
+        faults = (FieldFault("file", FieldRule.REQUIRED), *faults)
     if content is None or faults:
         context.refuse(Why.FIELDS_INVALID, faults)
     try:
@@ -104,7 +104,7 @@ async def read_upload(context: RequestContext, resource: Resource[T, V]) -> Uplo
         context.log_refusal(Why.FIELDS_INVALID)
         raise SheetRefused(Refused(Why.FIELDS_INVALID, rows.faults), rows.headings)
     digest = await trio.to_thread.run_sync(sha256, content)
-    return UploadedSheet(rows, mode, digest.hexdigest(), _PREVIEWS[preview])
+    return UploadedSheet(rows, mode, digest.hexdigest(), name, is_preview)
 
 
 async def import_sheet(
@@ -182,11 +182,23 @@ def _describe_run(run_id: str, run: Run, is_lost: bool) -> ImportRun:
     return ImportRun(id=run_id, state=state, prepared=run.prepared, rows=run.rows)
 
 
-async def _read_parts() -> tuple[bytes | None, str, str]:
-    """Return the one file, the mode and the `preview` of the request."""
-    form, files = await request.form, await request.files
-    sent, modes = files.getlist("file"), form.getlist("mode")
+async def read_choices() -> tuple[str, bool, tuple[FieldFault, ...]]:
+    """Return the `mode` and the `preview` of the request, and what is wrong with them."""
+    form = await request.form
+    modes, preview = form.getlist("mode"), ",".join(form.getlist("preview"))
+    mode = modes[0] if len(modes) == 1 else ""
+    faults = (
+        *([FieldFault("mode", FieldRule.IMPORT_MODE)] if mode not in REPLACES else []),
+        *([FieldFault("preview", FieldRule.BOOLEAN)] if preview not in _PREVIEWS else []),
+    )
+    return mode, _PREVIEWS.get(preview, False), faults
+
+
+async def _read_file() -> tuple[str, bytes | None]:
+    """Return the name and the content of the one file of the request."""
+    files = await request.files
+    sent = files.getlist("file")
     content = sent[0].read() if len(sent) == 1 else None
     for file in (file for several in files.listvalues() for file in several):
         file.close()
-    return content, modes[0] if len(modes) == 1 else "", ",".join(form.getlist("preview"))
+    return (sent[0].filename or "") if sent else "", content

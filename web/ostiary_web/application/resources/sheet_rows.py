@@ -9,13 +9,14 @@ Rules, all in this file ("Generic list/record convention"):
   not empty: it is refused, in whatever column.
 - A number in a column of text is what its cell shows, and refused if that cannot be known: programs keep
   15 digits of it.
+- A cell with a value and no heading is refused: a comma too many moves what follows it out of its column.
 - A fault is at `rows.<number>.<field>`, the number being the one beside the row in the sheet; a person is
   told it by the heading.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final, TypeVar
 
@@ -38,6 +39,11 @@ _DIGITS_KEPT: Final = 15
 """Digits of a number that spreadsheet programs keep."""
 _MOST_FAULTS: Final = 1_000
 """Most faults reported of one file."""
+_IMPORTED: Final = (SheetUse.IMPORT_EXPORT, SheetUse.IMPORT_ONLY)
+MOST_FAULTS_SHOWN: Final = 20
+"""Most faults of a file that people are shown at once; programs are shown all."""
+_LONGEST_SHOWN: Final = 60
+"""Most characters of an unknown heading that are repeated."""
 _IN_BRACKETS: Final = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 """Pattern of the zone in the heading of a time."""
 
@@ -58,7 +64,7 @@ def read_rows(list_view: ListView[T, V], sheet: Sheet, languages: Languages) -> 
     """Return the rows of a sheet, and every fault that shows before the rules judge them."""
     if isinstance(sheet, FieldRule):
         return _refuse_sheet(FieldFault("file", sheet))
-    columns, unknown = _match_columns(_map_headings(list_view, languages), sheet[0])
+    columns, unknown = _match_columns(list_view, languages, sheet[0])
     if unknown:
         return _refuse_sheet(*unknown)
     if len(sheet) == 1:
@@ -108,23 +114,43 @@ def describe_place(
             return path
 
 
+def translate_headings(
+    faults: Iterable[FieldFault], list_view: ListView[Any, Any], language: Language
+) -> tuple[FieldFault, ...]:
+    """Return faults with the headings that are allowed in a language, in place of the names of the fields."""
+    headings = tuple(list_view.heading(field, language) for field in _imported_fields(list_view))
+    return tuple(
+        replace(fault, choices=headings) if fault.rule is FieldRule.HEADINGS else fault for fault in faults
+    )
+
+
 def _refuse_sheet(*faults: FieldFault) -> SheetRows:
     return SheetRows(by_number={}, faults=faults, headings={})
 
 
 def _match_columns(
-    known: Mapping[str, Field[V]], headings: Row
+    list_view: ListView[Any, V], languages: Languages, headings: Row
 ) -> tuple[list[Field[V] | None], list[FieldFault]]:
     """Return the field of each column; a fault for each heading that is unknown or repeated."""
+    known = _map_headings(list_view, languages)
     found: list[Field[V] | None] = []
     faults = []
     for place, heading in enumerate(headings.cells):
         text = _normalize_heading(heading)
         field = known.get(text) or known.get(_normalize_heading(_IN_BRACKETS.sub("", text)))
         if text and (field is None or field in found):
-            faults.append(FieldFault(f"columns.{_column_letters(place)}", FieldRule.COLUMN))
+            rule = FieldRule.COLUMN if field is None else FieldRule.COLUMN_TWICE
+            shown = _read_text(heading).strip()[:_LONGEST_SHOWN]
+            faults.append(FieldFault(f"columns.{_column_letters(place)}", rule, found=shown))
         found.append(field)
+    if any(fault.rule is FieldRule.COLUMN for fault in faults):
+        allowed = tuple(field.name for field in _imported_fields(list_view))
+        faults.insert(0, FieldFault("file", FieldRule.HEADINGS, allowed))
     return found, faults
+
+
+def _imported_fields(list_view: ListView[Any, V]) -> list[Field[V]]:
+    return [field for field in list_view.fields if field.sheet in _IMPORTED]
 
 
 def _map_headings(list_view: ListView[Any, V], languages: Languages) -> Mapping[str, Field[V]]:
@@ -179,10 +205,8 @@ def _find_bad_cells(columns: Sequence[Field[Any] | None], row: Row) -> Iterator[
 def _judge_cell(field: Field[Any] | None, cell: Cell) -> FieldRule | None:
     """Return what is wrong with a cell whatever its field's rules are."""
     match cell:
-        case BadCell(rule=FieldRule.CELL_WITHOUT_HEADING as rule):
-            return rule
-        case _ if field is None:  # beside the table, cells may hold anything
-            return None
+        case _ if field is None:
+            return None if is_empty(cell) else FieldRule.CELL_WITHOUT_HEADING
         case BadCell(rule=FieldRule.CELL_ERROR | FieldRule.CELL_FORMULA as rule):
             return rule
         case str() if is_error(cell):

@@ -27,9 +27,14 @@ from ostiary_web.application.resources.imports import (
     read_upload,
 )
 from ostiary_web.application.resources.resource import Resource
-from ostiary_web.application.resources.sheet_rows import describe_place
+from ostiary_web.application.resources.sheet_rows import (
+    MOST_FAULTS_SHOWN,
+    describe_place,
+    translate_headings,
+)
 from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.http.gate import require_permission
+from ostiary_web.pages.administration.kept_sheet import keep_sheet, read_kept_sheet
 from ostiary_web.pages.administration.list_return import HOME
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
@@ -55,14 +60,16 @@ def add_import(routes: PageRoutes, resource: Resource[Any, Any], place: str) -> 
 
     @routes.post(f"{place}/import", gate=gate)
     async def take_import(page: PageContext) -> Response:
+        upload = None
         try:
-            upload = await read_upload(page.request, resource)
+            upload = await read_kept_sheet(page, place) or await read_upload(page.request, resource)
             if upload.is_preview:
                 preview = await preview_sheet(page.request, resource, upload)
-                return await _form(page, resource, place, preview=_describe(page, resource, upload, preview))
+                described = _describe(page, resource, upload, preview)
+                return await _form(page, resource, place, preview=described, upload=upload)
             made, is_repeated = await _import_once(page.request, resource, upload)
         except RequestRefused as refusal:
-            return await _form(page, resource, place, refusal=refusal)
+            return await _form(page, resource, place, refusal=refusal, upload=upload)
         if isinstance(made, ImportRun):
             return page.redirect(f"{place}/import/{made.id}")
         twice = RequestRefused(Refused(Why.SUBMITTED_TWICE)) if is_repeated else None
@@ -107,7 +114,6 @@ def _describe(
     changing = [row for row in encoded.rows if row.outcome != "unchanged"]
     return {
         "counts": encoded,
-        "mode": upload.mode,
         "rows": [
             (row, page.text(_OUTCOMES[row.outcome]), _lines(preview[row.row], page.language))
             for row in changing[:_MOST_ROWS_SHOWN]
@@ -129,23 +135,28 @@ async def _form(
     done: Imported | None = None,
     run: ImportRun | None = None,
     preview: Mapping[str, Any] | None = None,
+    upload: UploadedSheet | None = None,
 ) -> Response:
     refused = None if refusal is None else refusal.reply
     headings = refusal.headings if isinstance(refusal, SheetRefused) else {}
     faults = () if refused is None else refused.faults
+    kept = None if upload is None else await keep_sheet(page, place, upload)
+    said = [
+        page.text(
+            "sheet.fault",
+            place=describe_place(fault.path, headings, resource.list_view, page.language),
+            fault=field_text(fault, page.language),
+        )
+        for fault in translate_headings(faults[:MOST_FAULTS_SHOWN], resource.list_view, page.language)
+    ]
+    if len(faults) > MOST_FAULTS_SHOWN:
+        said.append(page.text("sheet.more", count=len(faults) - MOST_FAULTS_SHOWN))
     return await render(
         page,
         "administration/import.html",
         place=place,
         refused=refused,
-        faults=[
-            page.text(
-                "sheet.fault",
-                place=describe_place(fault.path, headings, resource.list_view, page.language),
-                fault=field_text(fault, page.language),
-            )
-            for fault in faults
-        ],
+        faults=said,
         heading=page.text(
             "page.of", action=page.text("page.import"), name=resource.list_view.title(page.language)
         ),
@@ -157,4 +168,7 @@ async def _form(
         has_gateway=has_gateway(page.request),
         run=run,
         preview=preview,
+        mode="insert" if upload is None else upload.mode,
+        kept=kept,
+        is_too_long_to_keep=upload is not None and kept is None,
     )
