@@ -166,7 +166,7 @@ def test_a_third_language_is_spoken_on_the_command_line(tmp_path: Path, three: L
     assert said.err == "«1 to 2 of 2»\n"
     assert all("«" in line for line in machine.run("check", "--language", TAG).lines)
     refusal = machine.run("client", "disable", "nobody", "--language", TAG)
-    assert refusal.err == "ostiary: A0404 «Not found.»\n"
+    assert refusal.err == "ostiary: nobody: A0404 «Not found.»\n"
     assert "[en-US|qaa-QM|zh-CN]" in machine.run("user", "list", "--help").out
     unknown = machine.run("user", "list", "--language", "fr")
     assert unknown.exit_code == 2
