@@ -25,7 +25,7 @@ from typing import Final
 
 from fuzz.mutants.judges import Child, Judge, try_judges, with_judges
 from fuzz.mutants.mutations import Key, Mutant, find_changed_statements, mutants_of
-from fuzz.mutants.planting import index_functions, plant
+from fuzz.mutants.planting import index_functions, list_calls_of_imports, plant
 from fuzz.mutants.rooms import ROOMS, choose_rooms, find_changed_rooms, modules_of
 from fuzz.shared.campaign import Report, conduct
 
@@ -81,8 +81,17 @@ def run(
         print(
             f"{len(mutants):,} mutants, {len(tried):,} judges, {time.monotonic() - began:.0f} s to try these"
         )
+        reached = {place for judge in tried for place in judge.reached}
+        of_imports = list_calls_of_imports(modules)
+        # What a function made for its module's tables is there before any mutant.
+        judged = [
+            each
+            for each in mutants
+            if (each.module, each.function) not in of_imports
+            or any((each.module, statement) in reached for statement in find_changed_statements(each))
+        ]
         left = most_seconds - (time.monotonic() - began)
-        runs = judge_mutants(mutants, tried, listed, homes)
+        runs = judge_mutants(judged, tried, listed, homes)
         return conduct(
             runs,
             _figures,

@@ -2,9 +2,11 @@
 
 import ast
 import gc
+import json
+import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
 from typing import Any, Final
 
@@ -12,6 +14,26 @@ from fuzz.faults.planting import list_codes
 from fuzz.mutants.mutations import Mutant, compile_tree, mutate_tree, parse, statements_of, target_of
 
 _HIT: Final = "__note_statement__"
+_PRINT_CALLS: Final = """
+import importlib, json, sys
+names, calls = set(sys.argv[1:]), set()
+def note(frame, event, _):
+    module = frame.f_globals.get("__name__")
+    if event == "call" and module in names:
+        calls.add((module, frame.f_code.co_qualname))
+sys.setprofile(note)
+for name in names:
+    importlib.import_module(name)
+sys.setprofile(None)
+print(json.dumps(sorted(calls)))
+"""
+
+
+def list_calls_of_imports(modules: Sequence[str]) -> set[tuple[str, str]]:
+    """Return the functions that run while the modules are imported, each with its module."""
+    asked = [sys.executable, "-c", _PRINT_CALLS, *modules]
+    printed = subprocess.run(asked, check=True, capture_output=True, text=True).stdout
+    return {(module, function) for module, function in json.loads(printed)}
 
 
 def index_functions() -> dict[CodeType, list[FunctionType]]:

@@ -1,5 +1,6 @@
 """Lists: every store gives the very page that the reference store gives."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from ostiary_core.storage.listing import (
     Listing,
     Sort,
     TimeRange,
+    contained_text,
 )
 from ostiary_net.sql import paging
 from tests.support import asks
@@ -194,3 +196,25 @@ def test_every_declared_field_is_one_of_the_items(resource: Listable[Any]) -> No
 )
 def test_a_list_is_filtered_by_the_fields_of_the_interface(resource: Listable[Any], filters: str) -> None:
     assert set(resource.filters) == set(filters.split())
+
+
+@pytest.mark.parametrize("resource", [USERS, ONLINE_SESSIONS, AUDIT], ids=repr)
+def test_the_reference_is_walked_in_every_order_without_a_gap_or_a_repetition(
+    reference: ServerMemoryStore, resource: Listable[Any]
+) -> None:
+    for sort in (Sort(field, descending) for field in resource.sorts for descending in (False, True)):
+        whole = Listing(resource=resource, sort=(sort,), page_size=EVERYTHING)
+        walked: list[Any] = []
+        while batch := reference.items_after(
+            replace(whole, page_size=5), walked[-1] if walked else None, START
+        ):
+            walked += batch
+        assert walked == list(reference.page(whole, START).items), sort
+        assert len(walked) > 10
+
+
+def test_a_part_of_a_text_is_found_in_any_case_and_a_number_by_its_digits() -> None:
+    assert contained_text("name", "AZaz[`{É") == "azaz[`{É"
+    assert contained_text("phone", "+49 (151) 2-3") == "+4915123"
+    assert contained_text("phone", " - ") == " - "
+    assert contained_text("changes", 'Ab"') == 'ab\\"'
