@@ -1,6 +1,7 @@
-"""What every front door of the core has to answer, told from outside: the server's and each example's.
+"""What every front door of the core, the server's and each example's, can get wrong.
 
-A case knows a `Door` and nothing else: requests go in, answers come out, and time is set on by hand.
+A case knows a `Door` and nothing else: requests go in, answers come out, and time is set on by hand. Rules
+are proved in tests/core; these cases show that forms, credentials, User-Agents and time reach them.
 """
 
 import json
@@ -60,28 +61,22 @@ class Door:
             fields.append(self.basic(by))
         return self.ask("POST", f"/api/oauth2/{operation}", fields, urlencode(form).encode())
 
-    def redeem(self, code: str, **changed: str) -> Told:
-        form = {
-            "grant_type": "authorization_code",
-            "code": code,
-            "redirect_uri": REDIRECT_URI,
-            "code_verifier": VERIFIER,
-        }
-        return self.post("token", {**form, **changed})
+    def redeem(self, code: str) -> Told:
+        form = {"grant_type": "authorization_code", "code": code}
+        return self.post("token", {**form, "redirect_uri": REDIRECT_URI, "code_verifier": VERIFIER})
 
     def pair(self) -> dict[str, Any]:
         return self.redeem(self.code()).content
 
-    def refresh(self, token: str, *, by: str = "app", agent: str = AGENT, **more: str) -> Told:
-        form = {"grant_type": "refresh_token", "refresh_token": token, **more}
-        return self.post("token", form, by=by, agent=agent)
+    def refresh(self, token: str, *, agent: str = AGENT) -> Told:
+        return self.post("token", {"grant_type": "refresh_token", "refresh_token": token}, agent=agent)
 
     def machine_token(self) -> str:
         token: str = self.post("token", {"grant_type": "client_credentials"}).content["access_token"]
         return token
 
-    def is_active(self, token: str, *, by: str = "app") -> bool:
-        told = self.post("introspect", {"token": token}, by=by).content
+    def is_active(self, token: str) -> bool:
+        told = self.post("introspect", {"token": token}).content
         assert told["active"] or told == {"active": False}
         return bool(told["active"])
 
@@ -111,45 +106,17 @@ def a_code_is_redeemed_once(door: Door) -> None:
     assert door.is_active(told.content["access_token"])
 
 
-def a_failed_exchange_voids_the_code(door: Door) -> None:
-    code = door.code()
-    assert door.redeem(code, code_verifier="x" * 43).error == (400, "invalid_grant")
-    assert door.redeem(code).error == (400, "invalid_grant")
-    code = door.code()
-    assert door.redeem(code, redirect_uri="https://app.example/other").error == (400, "invalid_request")
-    assert door.redeem(code).error == (400, "invalid_grant")
-
-
-def a_refresh_replaces_the_pair_and_a_safe_retry_repeats_it(door: Door) -> None:
+def a_safe_retry_repeats_the_pair_and_another_user_agent_ends_the_session(door: Door) -> None:
     first = door.pair()
     second = door.refresh(first["refresh_token"]).content
     assert not door.is_active(first["access_token"])
     assert door.is_active(second["access_token"])
     door.wait(30)
     again = door.refresh(first["refresh_token"]).content
-    assert (again["access_token"], again["refresh_token"]) == (
-        second["access_token"],
-        second["refresh_token"],
-    )
+    assert all(again[name] == second[name] for name in ("access_token", "refresh_token"))
     assert again["expires_in"] == second["expires_in"] - 30
-
-
-def a_replay_ends_the_session(door: Door) -> None:
-    first = door.pair()
-    second = door.refresh(first["refresh_token"]).content
-    door.wait(31)
-    assert door.refresh(first["refresh_token"]).error == (400, "invalid_grant")
+    assert door.refresh(first["refresh_token"], agent="a thief's").error == (400, "invalid_grant")
     assert not door.is_active(second["access_token"])
-    assert door.refresh(second["refresh_token"]).error == (400, "invalid_grant")
-
-
-def nothing_of_one_client_is_seen_or_changed_by_another(door: Door) -> None:
-    pair = door.pair()
-    assert not door.is_active(pair["access_token"], by="other")
-    assert door.refresh(pair["refresh_token"], by="other").error == (400, "invalid_grant")
-    assert door.post("revoke", {"token": pair["access_token"]}, by="other").status == 200
-    assert door.is_active(pair["access_token"])
-    assert door.is_active(pair["refresh_token"])
 
 
 def introspection_tells_what_the_specification_lists(door: Door) -> None:
@@ -184,13 +151,6 @@ def user_info_shows_the_profile_and_why_there_is_none(door: Door) -> None:
         assert refused.headers["www-authenticate"].startswith("Bearer")
     machine = door.userinfo(door.machine_token())
     assert (machine.status, machine.content["code"]) == (403, "B4003")
-
-
-def a_wrong_secret_is_told_so_each_time(door: Door) -> None:
-    wrong = {"client_id": "other", "client_secret": "wrong", "token": "t"}
-    for _ in range(30):
-        assert door.post("introspect", wrong, by=None).error == (401, "invalid_client")
-    assert not door.is_active("unknown", by="other")
 
 
 def a_client_that_does_not_prove_itself_is_refused_as_its_method_asks(door: Door) -> None:
@@ -258,10 +218,7 @@ Case = Callable[[Door], None]
 _CASES: Final[tuple[Case, ...]] = (
     client_credentials_give_a_token_that_represents_nobody,
     a_code_is_redeemed_once,
-    a_failed_exchange_voids_the_code,
-    a_refresh_replaces_the_pair_and_a_safe_retry_repeats_it,
-    a_replay_ends_the_session,
-    nothing_of_one_client_is_seen_or_changed_by_another,
+    a_safe_retry_repeats_the_pair_and_another_user_agent_ends_the_session,
     introspection_tells_what_the_specification_lists,
     a_revocation_ends_the_session_with_an_empty_answer,
     user_info_shows_the_profile_and_why_there_is_none,
@@ -270,7 +227,6 @@ _CASES: Final[tuple[Case, ...]] = (
     a_body_past_the_limit_is_refused,
     what_is_not_there_or_not_allowed_is_told_in_its_form,
     past_its_rate_a_source_is_told_to_wait_until_the_minute_is_over,
-    a_wrong_secret_is_told_so_each_time,
 )
 
 every_case = pytest.mark.parametrize("case", _CASES, ids=lambda case: case.__name__)
