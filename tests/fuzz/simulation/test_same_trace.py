@@ -1,4 +1,4 @@
-"""The same seed gives the same trace, byte for byte: here again, and in other processes."""
+"""The same seed gives the same trace, byte for byte, in this process and in others."""
 
 import subprocess
 import sys
@@ -41,19 +41,13 @@ def elsewhere(seed: str, hash_seed: str) -> str:
 PARTS = ("", "core", "net", "web")
 
 
-def test_two_runs_of_a_seed_are_the_same_to_the_last_byte() -> None:
-    """On a file too, as a run in another process shows."""
-    seed = short_seed(on_file=False)
-    first, second = live(seed), live(seed)
-    assert first.story == second.story
-    assert first.digest == second.digest
-    assert first.operations > 20
-    assert live(str(int(seed) + 1)).digest != first.digest
-
-
-def test_a_seed_is_the_same_in_a_process_with_other_hashes() -> None:
-    seed = short_seed(on_file=True)
-    assert elsewhere(seed, hash_seed="4242") == live(seed).digest
+@pytest.mark.parametrize("on_file", [False, True])
+def test_a_seed_is_the_same_to_the_last_byte_in_a_process_with_other_hashes(on_file: bool) -> None:
+    seed = short_seed(on_file=on_file)
+    run = live(seed)
+    assert run.operations > 20
+    assert elsewhere(seed, hash_seed="4242") == run.digest
+    assert live(str(int(seed) + 1)).digest != run.digest
 
 
 def test_the_plan_that_a_seed_makes_runs_again_as_it_ran() -> None:
