@@ -56,16 +56,13 @@ def whole(body: bytes, status: str = "200 OK") -> bytes:
 # --- the driver
 
 
-def test_an_answer_may_come_in_pieces() -> None:
-    answer = whole(ACTIVE)
-    with answering(*(answer[at : at + 1] for at in range(len(answer)))) as address:
-        assert ask_once(address, b"GET / HTTP/1.1\r\n\r\n") == (200, ACTIVE)
-
-
-def test_an_answer_may_be_chunked() -> None:
+def test_an_answer_may_come_in_pieces_and_in_chunks() -> None:
+    in_pieces = [bytes([each]) for each in whole(ACTIVE)]
     head = b"HTTP/1.1 400 Bad Request\r\nTransfer-Encoding: chunked\r\n\r\n"
-    with answering(head, b"3\r\n{}\n\r\n", b"1\r\n!\r\n0\r\n\r\n") as address:
-        assert ask_once(address, b"GET / HTTP/1.1\r\n\r\n") == (400, b"{}\n!")
+    in_chunks = [head, b"3\r\n{}\n\r\n", b"1\r\n!\r\n0\r\n\r\n"]
+    for pieces, expected in ((in_pieces, (200, ACTIVE)), (in_chunks, (400, b"{}\n!"))):
+        with answering(*pieces) as address:
+            assert ask_once(address, b"GET / HTTP/1.1\r\n\r\n") == expected
 
 
 def test_every_request_of_a_round_is_counted_and_timed() -> None:
@@ -148,16 +145,9 @@ def test_names_are_alike_in_both_languages() -> None:
 
 def test_a_peer_that_cannot_be_had_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(Unavailable, match="no node and npm"):
-        node_programs()
-
-
-def test_glewlwyd_is_left_out_where_its_package_is_not_installed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(Unavailable, match="package glewlwyd"):
-        glewlwyd.find_program()
+    for find, said in ((node_programs, "no node and npm"), (glewlwyd.find_program, "package glewlwyd")):
+        with pytest.raises(Unavailable, match=said):
+            find()
 
 
 @pytest.mark.skipif(shutil.which("glewlwyd") is None, reason="needs Debian's package glewlwyd")
