@@ -25,6 +25,8 @@ def fill_form(page: str, typed: Typed, notice: str) -> str:
     ...     1
     ... ]
     '<form action="/here"><input name="name" value="&lt;b&gt;"></form>'
+    >>> fill_form('<svg><path d="M1"/></svg>', typed, "Filled.")
+    '<svg><path d="M1"/></svg>'
     """
     filler = _Filler(typed, notice)
     filler.feed(page)
@@ -68,6 +70,9 @@ class _Filler(HTMLParser):
         elif tag == "input" and kind not in _LEFT_ALONE and values:
             return _set(text, f'value="{escape(values.pop(0))}"', True)
         return text
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "form":
