@@ -93,3 +93,23 @@ def test_without_a_script_an_action_on_nothing_says_so_once(visit: Visit, crowd:
     assert "Nothing was selected, so nothing was done." in visitor.text
     visitor.page.reload()
     assert "Nothing was selected" not in visitor.text
+
+
+@pytest.mark.parametrize("has_script", [True, False])
+def test_the_file_of_an_import_is_chosen_once_and_a_row_of_its_preview_is_a_line(
+    visit: Visit, has_script: bool
+) -> None:
+    visitor = visit("admin", viewport={"width": 1280, "height": 900}, java_script_enabled=has_script)
+    visitor.open("/admin/people/import")
+    rows = "".join(f"once{number}{has_script},Once {number},zh-CN,Asia/Tokyo\n" for number in range(3))
+    content = f"username,name,locale,timezone\n{rows}".encode()
+    visitor.page.set_input_files(
+        "input[type=file]", {"name": "once.csv", "mimeType": "text/csv", "buffer": content}
+    )
+    visitor.press("Preview")
+    lines = visitor.page.locator(".preview tbody tr")
+    lines.first.wait_for()
+    assert max(line.bounding_box()["height"] for line in lines.all()) <= 44  # type: ignore[index]
+    expect(visitor.page.get_by_text("Kept for an hour: once.csv")).to_be_visible()
+    visitor.press("Import")
+    visitor.page.get_by_text("3 registered").wait_for()
