@@ -259,7 +259,7 @@ def answer_of_page(call: Call, response: Response, key: bytes) -> Answer:
             return consent_of(location)
         case Verb.REGISTER_CLIENT | Verb.RESET_SECRET:
             found = _SECRET.search(response.body)
-            secret = None if found is None else found[1].decode()
+            secret = shown.get("secret") if found is None else found[1].decode()
             return Answer(kind=AnswerKind.SECRET, client_id=call.client_id, secret=secret)
         case Verb.REGISTER_USER:
             user_id = location.removeprefix("/admin/people/").partition("?")[0]

@@ -114,7 +114,7 @@ iam.user.create  GET /api/iam/users/import/<run_id>, GET /admin/people/import/<r
 iam.user.update  PUT /api/iam/users/<record_id>/enabled, PUT /api/iam/users/<user_id>/password,
     POST /api/iam/users/<user_id>/force-logout, DELETE /api/iam/users/<user_id>/second-factor,
     POST /api/iam/users/<user_id>/unlock, POST /api/iam/users/<user_id>/invitation,
-    ASK /admin/people/<item_id>/invite, POST /admin/people/invitations,
+    ASK /admin/people/<item_id>/invite, ASK /admin/people/invitations,
     DELETE /api/iam/users/<user_id>/grants/<client_id>,
     POST /admin/people/<item_id>/enable, POST /admin/people/<item_id>/unlock,
     ASK /admin/people/<item_id>/disable, ASK /admin/people/<item_id>/reset-password,

@@ -40,6 +40,7 @@ SHOWN_AFTER_A_FORM: Final = {
     "/account/second-factor/set-up",
     "/account/second-factor/recovery-codes",
     "/account/second-factor/recovery-codes.txt",
+    "/admin/people/invitations",
 }
 """Pages that show what a form's answer kept for them, and without it redirect."""
 ALLOWED_SCHEMES: Final = ("/", "#", "https://app.example/")

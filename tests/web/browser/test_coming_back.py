@@ -1,5 +1,6 @@
 """What a browser does beside the pages: it goes back, shows a password, copies without a clipboard."""
 
+import re
 from base64 import b32decode
 from time import time
 
@@ -7,7 +8,7 @@ import pytest
 
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.one_time_password import one_time_password, step_at
-from tests.support.browser import PASSWORD, Visit, Visitor, add_person
+from tests.support.browser import PASSWORD, Visit, Visitor, add_person, register_client
 
 PLACE = "/account/second-factor"
 
@@ -75,3 +76,44 @@ def test_copying_works_with_a_clipboard_and_without(visit: Visit, has_clipboard:
     page.locator("[data-copies=secret]").get_by_text("Copied").wait_for()
     given = page.evaluate("navigator.clipboard.readText()" if has_clipboard else "window.given")
     assert given == page.get_attribute("#secret", "data-copy")
+
+
+def test_what_is_shown_once_is_neither_made_nor_shown_again_by_a_reload(visit: Visit) -> None:
+    visitor = visit("admin")
+    secret = register_client(visitor, "shown-once")
+    assert secret
+    for come_back in (visitor.page.reload, visitor.page.go_back, visitor.page.go_forward):
+        answer = come_back()
+        assert answer is None or (answer.ok, answer.request.method) == (True, "GET")
+        assert secret not in visitor.page.content()
+    visitor.open("/account/tokens")
+    visitor.fill(name="reloaded")
+    visitor.page.check("input[value='audit.read']")
+    visitor.press("Create a token")
+    token = visitor.page.inner_text("#token-text")
+    visitor.page.reload()
+    assert token not in visitor.page.content()
+    assert visitor.page.locator("tbody tr").count() == 1
+
+
+def test_an_invitation_is_copied_alone_and_survives_another_language(visit: Visit) -> None:
+    administrator = visit("admin")
+    add_person(administrator, "invited", "Invited", "chosen for you")
+    administrator.press("Invite")
+    administrator.press("Invite")
+    link = administrator.page.inner_text("#link-1")
+    assert administrator.page.locator("[data-copies]:visible").count() == 1
+    invited = visit()
+    invited.page.goto(link)
+    assert not invited.page.is_visible("#invitation")
+    invited.fill(new_password="short")
+    invited.page.evaluate("document.querySelector('main form').noValidate = true")
+    invited.press("Set the password")
+    assert invited.page.locator("[role=alert]").count() == 1
+    invited.page.get_by_text("\N{CJK UNIFIED IDEOGRAPH-4E2D}\N{CJK UNIFIED IDEOGRAPH-6587}").click()
+    invited.page.wait_for_url("**/invitation#*")
+    invited.fill(new_password=PASSWORD)
+    invited.page.locator("main button[type=submit]").click()
+    invited.page.wait_for_url(re.compile("/login"))
+    invited.sign_in("invited")
+    assert invited.page.get_by_text("Invited").count()

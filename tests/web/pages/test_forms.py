@@ -188,7 +188,7 @@ async def test_a_form_of_something_new_that_is_sent_twice_shows_what_was_made(
 ) -> None:
     """READINGS 31, by a page: within a second, also what is shown once is seen."""
     page = await browser.get(path)
-    first = await browser.submit(page, values, to=path)
+    first = await browser.follow(await browser.submit(page, values, to=path))
     made = served.records()
     served.clock.wait(0.999)
     second = await browser.submit(page, values, to=path)

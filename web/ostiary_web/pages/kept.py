@@ -46,9 +46,26 @@ def redirect_keeping(page: PageContext, address: str, fields: Mapping[str, str])
     return page.redirect(address)
 
 
+def redirect_if_short(page: PageContext, address: str, fields: Mapping[str, str]) -> Response | None:
+    """Redirect to `address`, whose page can read these fields; None if they are too long for a cookie."""
+    response = redirect_keeping(page, address, fields)
+    if len(page.kept[KEPT]) > _LONGEST_COOKIE:
+        del page.kept[KEPT]
+        return None
+    return response
+
+
 def read_kept(page: PageContext, path: str) -> Mapping[str, str]:
     """Return the fields that were kept for this user and the page at `path`; none if there are none."""
     return dict(_unseal(page, KEPT, path))
+
+
+def take_kept(page: PageContext, path: str) -> Mapping[str, str]:
+    """Return the fields that were kept for this user and the page at `path`, and forget them: shown once."""
+    fields = read_kept(page, path)
+    if fields:
+        forget_kept(page)
+    return fields
 
 
 def forget_kept(page: PageContext) -> None:

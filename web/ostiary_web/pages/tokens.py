@@ -6,7 +6,7 @@ from typing import Final
 from quart import Response
 
 from ostiary_core.model.permissions import Permission, TokenPower
-from ostiary_core.model.reply import PersonalTokenIssued, Refused
+from ostiary_core.model.reply import Refused
 from ostiary_core.model.secret import fingerprint_of
 from ostiary_core.model.why import Why
 from ostiary_core.users.personal_token import DAYS, LIFETIME_DAYS, NAME, PERMISSIONS
@@ -16,11 +16,14 @@ from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import SIGNED_IN
 from ostiary_web.pages.administration.record_forms import Values, faults_by_field, read_number
 from ostiary_web.pages.context import PageContext, render, render_question
+from ostiary_web.pages.kept import forget_kept, redirect_keeping, take_kept
 from ostiary_web.pages.routes import PageRoutes
 
 token_pages = PageRoutes("token_pages", __name__)
 
 _PLACE: Final = "/account/tokens"
+_TOKEN: Final = "token"
+"""Field under which a new token is kept for its page."""
 _USED_WITH: Final[Mapping[TokenPower, tuple[Permission, ...]]] = {
     TokenPower.CREDENTIALS: (Permission.USER_UPDATE,),
     TokenPower.ROLES: (Permission.USER_UPDATE, Permission.USER_CREATE, Permission.ROLE_UPDATE),
@@ -31,13 +34,14 @@ _OFFERED_DAYS: Final = (1, 7, 30, LIFETIME_DAYS.default, 180, LIFETIME_DAYS.most
 
 @token_pages.get(_PLACE, gate=SIGNED_IN)
 async def show_tokens(page: PageContext) -> Response:
-    """Show the user's tokens, and the form for a new one."""
-    return await _tokens(page, {DAYS: str(LIFETIME_DAYS.default)})
+    """Show the user's tokens, one just made in full and once, and the form for a new one."""
+    token = take_kept(page, _PLACE).get(_TOKEN)
+    return await _tokens(page, {DAYS: str(LIFETIME_DAYS.default)}, token=token)
 
 
 @token_pages.post(_PLACE, gate=SIGNED_IN)
 async def make_token(page: PageContext) -> Response:
-    """Make a token and show it, this once."""
+    """Make a token, and redirect to the page that shows it once; show it at once if it came twice."""
     form = page.form
     name, chosen, days = form.get(NAME, "").strip(), form.getlist(PERMISSIONS), form.get(DAYS, "")
     values: Values = {NAME: name, PERMISSIONS: chosen, DAYS: days}
@@ -45,10 +49,12 @@ async def make_token(page: PageContext) -> Response:
         created = await create_token(page.request, {**values, DAYS: read_number(days)})
     except RequestRefused as refusal:
         return await _tokens(page, values, refusal.reply)
-    if created.is_repeated:
-        page.request.log_refusal(Why.SUBMITTED_TWICE)
-    reply = Refused(Why.SUBMITTED_TWICE) if created.is_repeated else None
-    return await _tokens(page, {DAYS: days}, reply, created.reply)
+    token = created.reply.token.reveal()
+    if not created.is_repeated:
+        return redirect_keeping(page, _PLACE, {_TOKEN: token})
+    page.request.log_refusal(Why.SUBMITTED_TWICE)
+    forget_kept(page)
+    return await _tokens(page, {DAYS: days}, Refused(Why.SUBMITTED_TWICE), token)
 
 
 @token_pages.get(f"{_PLACE}/<session_id>/end", gate=SIGNED_IN)
@@ -82,7 +88,7 @@ async def _tokens(
     page: PageContext,
     values: Values,
     reply: Refused | None = None,
-    created: PersonalTokenIssued | None = None,
+    token: str | None = None,
 ) -> Response:
     by_field = faults_by_field(page, () if reply is None else reply.faults, {})
     held: list[Permission | TokenPower] = [
@@ -96,7 +102,7 @@ async def _tokens(
         refused=reply,
         tokens=await list_tokens(page.request),
         fingerprint_of=fingerprint_of,
-        token=None if created is None else created.token.reveal(),
+        token=token,
         values=values,
         wrong={name: by_field[name] for name in (NAME, PERMISSIONS, DAYS) if name in by_field},
         permissions=[(each.value, f"{describe_permission(each, page.language)} ({each})") for each in held],

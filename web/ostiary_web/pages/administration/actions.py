@@ -50,6 +50,8 @@ class RecordAction(Generic[T]):
     """Whether it gives power, which the visitor proves themselves for (READINGS 57)."""
     warn: Callable[[PageContext, T], Sequence[str]] = lambda page, item: ()
     """Says what stands against it, beside the question."""
+    takes_away: bool = True
+    """Whether it takes something away; if not, its button is not red."""
     removes_record: bool = False
     """Whether the record is gone afterwards."""
     batch_text: str | None = None

@@ -1,12 +1,14 @@
 """Pages that invite several users at once, as those of an import who have no password."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+import msgspec
 from quart import Response
 
 from ostiary_core.events import InvitationMade
 from ostiary_core.model.fields import FieldFault, FieldRule
+from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import Refused, Reply
 from ostiary_core.model.why import Why
@@ -21,22 +23,22 @@ from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.list_return import HOME
 from ostiary_web.pages.context import PageContext, render
+from ostiary_web.pages.kept import redirect_if_short, take_kept
 from ostiary_web.pages.routes import PageRoutes
 from ostiary_web.sheets.cells import MOST_ROWS
 
 _PLACE: Final = "/admin/people"
+_OUTCOME: Final = f"{_PLACE}/invitations"
+"""Page that shows once what came of inviting."""
 
 
 def add_invitations(routes: PageRoutes) -> None:
-    """Add the route that invites the users whom a form names."""
+    """Add the routes that invite the users whom a form names, and show once what came of it."""
+    gate = require_permission(Permission.USER_UPDATE)
 
-    @routes.post(
-        f"{_PLACE}/invitations",
-        gate=require_permission(Permission.USER_UPDATE),
-        form_is_on=f"{_PLACE}/import",
-    )
+    @routes.post(_OUTCOME, gate=gate, form_is_on=f"{_PLACE}/import")
     async def invite_several(page: PageContext) -> Response:
-        """Invite all of them or none, and show once the links that no text message took."""
+        """Invite all of them or none."""
         user_ids = tuple(dict.fromkeys(page.form.get("user_ids", "").split()))
         try:
             if not 0 < len(user_ids) <= MOST_ROWS:
@@ -44,8 +46,14 @@ def add_invitations(routes: PageRoutes) -> None:
                 page.request.refuse(Why.FIELDS_INVALID, (FieldFault("ids", rule),))
             invited = await invite_all(page.request, user_ids, by_text_message=_is_by_text_message(page))
         except RequestRefused as refusal:
-            return await _render(page, (), refusal.reply, user_ids)
-        return await _render(page, invited)
+            return await _render(page, {}, refusal.reply, user_ids)
+        return await _show_once(page, invited)
+
+    @routes.get(_OUTCOME, gate=gate)
+    async def show_outcome(page: PageContext) -> Response:
+        """Show the links that no text message took."""
+        outcome = take_kept(page, _OUTCOME)
+        return await _render(page, outcome) if outcome else page.redirect(_back(page))
 
 
 async def make_event(page: PageContext, user_id: str) -> InvitationMade:
@@ -55,16 +63,32 @@ async def make_event(page: PageContext, user_id: str) -> InvitationMade:
 
 async def show_invitation(page: PageContext, reply: Reply) -> Response:
     """Send an invitation of one user, or show its link once."""
-    return await _render(page, [await hand_over(page.request, reply, _is_by_text_message(page))])
+    return await _show_once(page, [await hand_over(page.request, reply, _is_by_text_message(page))])
 
 
 def _is_by_text_message(page: PageContext) -> bool:
     return page.form.get("by_text_message") == "true"
 
 
+def _back(page: PageContext) -> str:
+    return _PLACE if page.may(Permission.USER_LIST) else HOME
+
+
+async def _show_once(page: PageContext, invited: Sequence[Invited]) -> Response:
+    """Redirect to the page with the links; show it at once if it has more than a cookie keeps."""
+    shown = [each for each in invited if not each.is_sent]
+    links = [(each.user.username, each.user.name, each.link.reveal()) for each in shown]
+    outcome = {
+        "sent": str(len(invited) - len(shown)),
+        "links": msgspec.json.encode(links).decode(),
+        "expires_at": str(max((each.expires_at for each in shown), default=0)),
+    }
+    return redirect_if_short(page, _OUTCOME, outcome) or await _render(page, outcome)
+
+
 async def _render(
     page: PageContext,
-    invited: Sequence[Invited],
+    outcome: Mapping[str, str],
     refused: Refused | None = None,
     user_ids: Sequence[str] = (),
 ) -> Response:
@@ -73,10 +97,11 @@ async def _render(
         "administration/invitations.html",
         refused=refused,
         place=_PLACE,
-        back=_PLACE if page.may(Permission.USER_LIST) else HOME,
+        back=_back(page),
         heading=page.text("page.invitations"),
-        shown=[each for each in invited if not each.is_sent],
-        sent=sum(each.is_sent for each in invited),
+        links=msgspec.json.decode(outcome.get("links", "[]")),
+        expires_at=Instant(int(outcome.get("expires_at", "0"))),
+        sent=int(outcome.get("sent", "0")),
         user_ids=user_ids,
         has_gateway=has_gateway(page.request),
         asks_proof=page.asks_proof,

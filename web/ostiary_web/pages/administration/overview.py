@@ -103,8 +103,9 @@ def _tiles(view: View, before: Counts) -> Iterator[Tile]:
 
     def tile(name: str, count: Callable[[Counts], int], href: str | None) -> Tile:
         number = count(totals)
-        label, change = page.text(f"overview.{name}"), _change_text(page, number - count(before))
-        return Tile(label=label, number=number, href=href, change=change)
+        earlier = count(before)
+        change = _change_text(page, number - earlier) if number or earlier else ""
+        return Tile(label=page.text(f"overview.{name}"), number=number, href=href, change=change)
 
     def total(what: Metric) -> Callable[[Counts], int]:
         return lambda counts: counts.total(what).number

@@ -51,10 +51,14 @@ from ostiary_web.pages.administration.selection import (
     make_selection_action,
 )
 from ostiary_web.pages.context import PageContext, render, render_question
+from ostiary_web.pages.kept import forget_kept, redirect_keeping, take_kept
 from ostiary_web.pages.routes import PageRoutes
 
 T = TypeVar("T")
 V = TypeVar("V")
+
+_SECRET: Final = "secret"
+"""Field under which a new secret is kept for the page of its record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +129,8 @@ def make_record_pages(pages: RecordPages[T, V]) -> PageRoutes:
 
     @routes.get(single, gate=require_permission(may.list))
     async def show(page: PageContext, item_id: str) -> Response:
-        return await _item(page, pages, await _request_item(page, pages, item_id))
+        secret = take_kept(page, f"{place}/{item_id}").get(_SECRET)
+        return await _item(page, pages, await _request_item(page, pages, item_id), secret)
 
     @routes.get(f"{single}/edit", gate=require_permission(may.update))
     async def show_edit(page: PageContext, item_id: str) -> Response:
@@ -245,16 +250,22 @@ def _tools(page: PageContext, pages: RecordPages[T, V]) -> list[tuple[str, str]]
 async def _render_created(
     page: PageContext, pages: RecordPages[T, V], reply: Reply, *, is_repeated: bool = False
 ) -> Response:
-    """Redirect to a new record; show it at once if it has a secret or came twice (READINGS 31)."""
+    """Redirect to a new record, whose secret that page shows once.
+
+    Show it at once if it came twice (READINGS 31), or has a secret and the visitor may not open its page.
+    """
     item = pages.resource.item_in_reply(reply)
     assert item is not None
     secret = reply.secret.reveal() if isinstance(reply, SecretIssued) else None
     if is_repeated:
         page.request.log_refusal(Why.SUBMITTED_TWICE)
+        forget_kept(page)
         return await _item(page, pages, reply, secret, Why.SUBMITTED_TWICE)
-    if secret is not None:
+    if secret is not None and not page.may(pages.resource.permissions.list):
         return await _item(page, pages, reply, secret)
     there = page_of_record(page, pages, pages.resource.identify(item))
+    if secret is not None:
+        return redirect_keeping(page, there, {_SECRET: secret})
     done = page.text("page.registered_done", name=pages.resource.label(item))
     return page.redirect(f"{pages.list_page.place}/new" if there == HOME else there, done)
 
@@ -379,6 +390,7 @@ async def _ask(
         action_name=page.text(action.name),
         back=page_of_record(page, pages, item_id),
         warnings=[*warn_of_oneself(page, [item_id]), *action.warn(page, item)],
+        is_danger=action.takes_away,
         asks_password=action.asks_password,
         asks_overlap=action.asks_overlap,
         offers_text_message=action.offers_text_message(item, page),

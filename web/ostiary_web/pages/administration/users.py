@@ -186,6 +186,7 @@ _PAGES: Final[RecordPages[User, User]] = RecordPages(
             done_text="page.user_invite",
             offers_text_message=lambda user, page: user.phone is not None and has_gateway(page.request),
             show_outcome=show_invitation,
+            takes_away=False,
             needs_proof=True,
             is_available=lambda user, page: user.enabled and not _is_visitor(page, user.user_id),
         ),
