@@ -83,7 +83,7 @@ def run(
         )
         reached = {place for judge in tried for place in judge.reached}
         of_imports = list_calls_of_imports(modules)
-        # What a function made for its module's tables is there before any mutant.
+        # Values that a function made for its module's tables are there before any mutant.
         judged = [
             each
             for each in mutants
