@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PRODUCT: Final = ("core/ostiary_core", "net/ostiary_net", "web/ostiary_web")
-CAMPAIGNS: Final = ("fuzz",)
+CAMPAIGNS: Final = ("fuzz", "tests/fuzz")
 PROOF: Final = ("fuzz", "tests")
 
 VERBS: Final = """\

@@ -10,7 +10,7 @@ SIGN_IN = '{"number":1,"at":1000,"verb":"sign-in","user":"ann"}'
 
 
 def read_refusal(content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], *command: str) -> str:
-    """What is said of a file with this content; it is one line."""
+    """Return the one line that is printed about a file with this content."""
     file = tmp_path / "edited"
     file.write_text(content, encoding="utf-8")
     assert main([*command, str(file)]) == 2

@@ -7,7 +7,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def imports_of(path: Path) -> set[str]:
-    """Every module that a file imports."""
+    """Return every module that a file imports."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -20,7 +20,7 @@ def imports_of(path: Path) -> set[str]:
 
 
 def files_of(module: str) -> list[Path]:
-    """The file behind a module of this repository, if it is one."""
+    """Return the file of a module of this repository, or None."""
     base = ROOT.joinpath(*module.split("."))
     return [path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()]
 
@@ -50,7 +50,7 @@ def test_nobody_but_the_fuzzers_and_tests_imports_them() -> None:
 
 
 def test_no_room_imports_one_above_it() -> None:
-    """As docs/proving.md lists them; those that run campaigns stand beside one another."""
+    """Compare the layers with those in docs/proving.md; rooms that run campaigns are equals."""
     campaigns = {"rules", "simulation", "processes", "parsers"}
     floors = ({"faults"}, {"shared"}, {"model", "workload"}, campaigns, {"mutants"})
     for height, rooms in enumerate(floors):

@@ -30,7 +30,7 @@ def judge_all(mutants: Sequence[Mutant], listed: dict[Key, str], *notices: Calla
 
 
 def sees_parameters() -> bool:
-    """Looks at what the module is for."""
+    """Look at the module's results."""
     is_right = proves(VERIFIER, CHALLENGE) and is_challenge(CHALLENGE)
     wrong = (VERIFIER[:42], f"{VERIFIER[:42]}!")
     is_right &= parse_scope("b a  b") == ("b", "a") and is_beyond(("a", "b"), ("a",))

@@ -69,7 +69,7 @@ def test_a_part_of_the_faults_is_chosen_by_its_number() -> None:
 
 @pytest.mark.parametrize("faults", [FAULTS, OF_THE_SERVER, OF_READERS, *OF_PROCESSES])
 def test_the_texts_that_faults_replace_are_there(faults: tuple[Fault, ...]) -> None:
-    """`.ci/run` plants a part of them."""
+    """Plant every fault once, as `.ci/run` plants only a part of them."""
     for fault in faults:
         with fault.plant(), plant_named():
             pass

@@ -38,10 +38,10 @@ def fault(name: str) -> Fault:
 
 
 def failure_of(report: Report) -> Failure:
-    """What a run keeps for its story."""
-    [told] = report.stories
-    assert isinstance(told, partial)
-    [failure] = told.args
+    """Return the failure that a run keeps for its story."""
+    [story_of_run] = report.stories
+    assert isinstance(story_of_run, partial)
+    [failure] = story_of_run.args
     assert isinstance(failure, Failure)
     return failure
 

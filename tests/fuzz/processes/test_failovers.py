@@ -1,4 +1,4 @@
-"""What the failover campaign needs no cluster for: its figures, and that nothing of it stays."""
+"""The parts of the failover campaign that need no cluster: its figures, and the end of all its processes."""
 
 import os
 import signal

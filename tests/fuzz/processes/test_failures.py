@@ -1,4 +1,4 @@
-"""What a campaign over real processes tells of a failure, and that it finds a secret wherever it stands."""
+"""A campaign over real processes prints a failure in few lines and finds a secret in any file."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the simulation takes for an answer: each error with its own status, a page with its reason."""
+"""Answers that the simulation accepts: each error with its own status, a page with its reason."""
 
 import json
 
@@ -128,7 +128,7 @@ def test_after_a_form_comes_a_page_of_here_or_a_reason() -> None:
 
 
 def test_the_server_has_each_of_them_with_the_same_status() -> None:
-    """Restated, and not taken from there: so it is said here that both are whole."""
+    """Check that the restated lists are whole, as they are not taken from the server."""
     codes = {(meaning.code, meaning.status) for meaning in MEANINGS.values() if meaning.code != "A0400"}
     assert codes == set(STATUS_OF_CODE.items())
     errors = {(meaning.error, meaning.status) for meaning in MEANINGS.values() if meaning.error is not None}

@@ -28,7 +28,7 @@ SHOWN = (
 
 
 def test_failing_seeds_are_cut_down_to_plans_that_still_fail() -> None:
-    """How far depends on the seed: what another seed's plan needs is in the order of many steps."""
+    """Allow a seed's plan to keep many steps if its failure needs their order."""
     [fault] = [fault for fault in FAULTS if fault.name == "failure-unknown"]
     lengths = []
     with fault.plant():

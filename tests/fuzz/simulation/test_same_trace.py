@@ -1,4 +1,4 @@
-"""The same seed gives the same trace, byte for byte, in this process and in others."""
+"""One seed gives one trace, byte for byte, in this process and in others."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 
 @cache
 def short_seed(*, on_file: bool) -> str:
-    """A seed with several instances and few steps."""
+    """Return a seed with several instances and few steps."""
     for seed in map(str, range(500)):
         _, swarm = world_of(seed)
         if swarm.instances > 1 and swarm.on_file is on_file and swarm.turns == 40 and "crash" in swarm.rates:
@@ -28,7 +28,7 @@ def short_seed(*, on_file: bool) -> str:
 
 
 def elsewhere(seed: str, hash_seed: str) -> str:
-    """The digest of the seed in a process that orders its sets differently."""
+    """Return the digest of the seed in a process that orders its sets differently."""
     code = f"from fuzz.simulation.runs import live; print(live({seed!r}).digest)"
     environment = {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(str(ROOT / part) for part in PARTS)}
     ran = subprocess.run(
