@@ -241,10 +241,13 @@ _KEYS: Final[Mapping[type[Event], Callable[[Any], Keys]]] = MappingProxyType(
         events.PhoneChanged: lambda it: by_caller(
             it.caller, *telephone_keys(it.phone, TextCodePurpose.CHANGE_PHONE)
         ),
-        events.PasswordResetByTextMessage: lambda it: roots(
-            *telephone_keys(it.phone, TextCodePurpose.RESET_PASSWORD)
+        **dict.fromkeys(
+            (events.TextCodePresented, events.PasswordResetByTextMessage),
+            lambda it: roots(*telephone_keys(it.phone, TextCodePurpose.RESET_PASSWORD)),
         ),
-        events.InvitationAccepted: lambda it: of_invitation(it.token),
+        **dict.fromkeys(
+            (events.InvitationPresented, events.InvitationAccepted), lambda it: of_invitation(it.token)
+        ),
         # --- administration
         events.UserRegistered: lambda it: by_caller(it.caller, *account_keys(it.fields)),
         events.UserChanged: lambda it: by_caller(it.caller, user_key(it.user_id), *account_keys(it.fields)),
@@ -334,7 +337,9 @@ RULES: Final = _table(
     _rule(events.AvatarChosen, own_account.choose_avatar),
     _rule(events.TextCodeRequested, telephone.request_text_code),
     _rule(events.PhoneChanged, telephone.change_phone),
+    _rule(events.TextCodePresented, telephone.check_recovery),
     _rule(events.PasswordResetByTextMessage, telephone.reset_password_by_text_message),
+    _query(events.InvitationPresented, invitation.check),
     _rule(events.InvitationAccepted, invitation.accept),
     # --- administration
     _administration(events.UserRequested, user_administration.show, reads_only=True),

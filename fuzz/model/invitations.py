@@ -20,7 +20,7 @@ def invite_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 def accept_invitation(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     found = next((one for one in realm.invitations if one.text == call.token and not one.void), None)
     if found is None or now - found.issued_at >= INVITATION_MS or not found.user.enabled:
-        return refuse("A1011", "an invitation is good once, for 72 hours, for the account as it was")
+        return refuse("A1002", "an invitation is good once, for 72 hours, for the account as it was")
     found.user.password = call.new_password or ""
     found.user.must_change_password = False
     realm.end_all_of(found.user)

@@ -115,7 +115,7 @@ def _envelope_answer(call: Call, data: dict[str, Any]) -> Answer:
         case Verb.REGISTER_CLIENT | Verb.RESET_SECRET:
             return Answer(kind=AnswerKind.SECRET, client_id=call.client_id, secret=data.get("secret"))
         case Verb.INVITE_USER:
-            return Answer(kind=AnswerKind.DONE, code=str(data.get("link")).rpartition("#")[2])
+            return Answer(kind=AnswerKind.DONE, code=str(data.get("url")).rpartition("#")[2])
         case Verb.FORCE_OUT_CLIENT:
             return Answer(kind=AnswerKind.DONE, client_id=call.client_id)
         case Verb.CHANGE_CLIENT | Verb.ENABLE_CLIENT | Verb.DISABLE_CLIENT | Verb.END_OLD_SECRET:

@@ -103,7 +103,7 @@ SENT: Final[Mapping[Verb, Content]] = {
     Verb.CHANGE_PHONE: _send("phone", "code", "password"),
     Verb.REQUEST_TEXT_CODE: _purpose,
     Verb.RECOVER_PASSWORD: _send("phone", "code", "newPassword"),
-    Verb.ACCEPT_INVITATION: lambda call: {"token": call.token, "password": call.new_password},
+    Verb.ACCEPT_INVITATION: lambda call: {"token": call.token, "newPassword": call.new_password},
     Verb.BEGIN_FACTOR: _send("password"),
     Verb.CONFIRM_FACTOR: _send("code"),
     **dict.fromkeys((Verb.REMOVE_FACTOR, Verb.RENEW_CODES, Verb.PROVE), _send("password", "code")),

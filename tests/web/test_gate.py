@@ -120,7 +120,8 @@ iam.user.update  PUT /api/iam/users/<record_id>/enabled, PUT /api/iam/users/<use
     ASK /admin/people/<item_id>/disable, ASK /admin/people/<item_id>/reset-password,
     ASK /admin/people/<item_id>/reset-second-factor, ASK /admin/people/<item_id>/force-out,
     ASK /admin/people/<item_id>/applications/<client_id>/withdraw, ASK /admin/selected/users/enable,
-    ASK /admin/selected/users/disable, ASK /admin/selected/users/roles, POST /api/iam/users/batch-roles
+    ASK /admin/selected/users/disable, ASK /admin/selected/users/roles, POST /api/iam/users/batch-roles,
+    POST /api/iam/users/batch-invitation
 iam.user.delete  ASK /admin/selected/users/delete
 iam.role.list    GET /api/iam/permissions
 iam.role.delete  ASK /admin/selected/roles/delete
@@ -343,7 +344,7 @@ def right_content(route: Route, address: str, name: str, record_id: str = "nobod
         return {"files": {"file": ("rows.xlsx", sheet_of([[*record], cells]))}, "data": {"mode": "insert"}}
     content: dict[str, Any] = record
     match route.method, last:
-        case _, "batch-delete":
+        case _, "batch-delete" | "batch-invitation":
             content = {"ids": [record_id]}
         case "POST", "batch-roles":
             content = {"ids": [record_id], "remove": ["super_admin"]}

@@ -296,6 +296,7 @@ RIGHT: Final[dict[tuple[str, str], dict[str, object]]] = {
     ("POST", "/api/iam/roles"): {"code": "guest", "name": "Guest", "permissions": []},
     ("POST", "/api/iam/users/batch-delete"): {"ids": ["nobody"]},
     ("POST", "/api/iam/users/batch-roles"): {"ids": ["nobody"], "remove": ["clerk"]},
+    ("POST", "/api/iam/users/batch-invitation"): {"ids": ["nobody"], "send": True},
     ("POST", "/api/iam/roles/batch-delete"): {"ids": ["none"]},
     ("POST", "/api/oauth/clients/batch-delete"): {"ids": ["none"]},
     ("PUT", "/api/oauth/clients/none/enabled"): {"enabled": False},

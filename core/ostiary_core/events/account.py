@@ -7,7 +7,7 @@ from ostiary_core.events.event import Caller, Event, OwnAccountEvent, SignedIn
 from ostiary_core.model.fields import FieldFault, Fields
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Arrival
-from ostiary_core.model.permissions import Permission
+from ostiary_core.model.permissions import Permission, TokenPower
 from ostiary_core.model.records import TextCodePurpose
 from ostiary_core.model.secret import Entropy, Secret
 from ostiary_core.model.sign_in_ticket import Ticket
@@ -176,6 +176,8 @@ class AccountRequested(Event):
     """Permission that they must hold."""
     as_super_administrator: bool = False
     """Whether they must be super administrator."""
+    power: TokenPower | None = None
+    """Power that they must be able to give now."""
 
 
 @immutable(kw_only=True)
@@ -208,12 +210,27 @@ class PhoneChanged(OwnAccountEvent):
 
 
 @immutable(kw_only=True)
+class TextCodePresented(Event):
+    """A visitor comes with a code and a new password, before the runtime hashes it; a wrong code counts."""
+
+    phone: str
+    code: Secret
+
+
+@immutable(kw_only=True)
 class PasswordResetByTextMessage(Event):
     """A visitor resets a password with the code sent to the account's telephone."""
 
     phone: str
     code: Secret
     new_password_hash: str = field(repr=False)
+
+
+@immutable(kw_only=True)
+class InvitationPresented(Event):
+    """A visitor comes with an invitation and a new password, before the runtime hashes it."""
+
+    token: Secret
 
 
 @immutable(kw_only=True)

@@ -136,7 +136,7 @@ MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
         Why.PASSWORD_CHANGED_MEANWHILE: Meaning(409, "A0409"),
         Why.CURRENT_PASSWORD_WRONG: Meaning(422, "A1005"),
         Why.TEXT_CODE_WRONG: Meaning(422, "A1006"),
-        Why.INVITATION_WRONG: Meaning(422, "A1011"),
+        Why.INVITATION_WRONG: Meaning(401, "A1002"),
         Why.TEXT_CODES_TOO_FREQUENT: Meaning(429, "A0429"),
         Why.FIELDS_INVALID: Meaning(400, "A0401"),
         Why.NOT_FOUND: Meaning(404, "A0404"),

@@ -61,6 +61,7 @@ class FieldRule(StrEnum):
     TIME_ORDER = "time-order"
     CHOICE = "choice"
     IMPORT_MODE = "import-mode"
+    INVITE_LATER = "invite-later"
     SHEET = "sheet"
     CSV = "csv"
     SHEET_EMPTY = "sheet-empty"

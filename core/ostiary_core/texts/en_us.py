@@ -172,6 +172,10 @@ _TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         "field.time-order": "must not be later than the end of the range",
         "field.choice": "is not an allowed value",
         "field.import-mode": "must be insert or upsert",
+        "field.invite-later": (
+            "cannot be true for so many passwords, whose import goes on after its request; invite the users "
+            "in cannotSignIn when it is done"
+        ),
         "field.sheet": (
             "must be a readable .xlsx file whose first sheet begins with a row of headings, "
             'or a .csv file, saved as "CSV UTF-8"'

@@ -151,6 +151,9 @@ _TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         "field.time-order": "不能晚于范围的结束时间",
         "field.choice": "不是可用的取值",
         "field.import-mode": "必须是 insert 或 upsert",
+        "field.invite-later": (
+            "密码数量过多，导入在请求结束后继续，此时不能为 true；请在导入完成后邀请 cannotSignIn 中的用户"
+        ),
         "field.sheet": (
             "必须是可读取的 .xlsx 文件（第一个工作表的首行为列标题）或 .csv 文件（另存为“CSV UTF-8”）"
         ),

@@ -13,15 +13,15 @@ Rules, all in this file (READINGS 60):
 
 import hmac
 
-from ostiary_core.events import InvitationAccepted, InvitationMade
+from ostiary_core.events import InvitationAccepted, InvitationMade, InvitationPresented
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Change, Decision, Insert, Update, refuse
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant, later
 from ostiary_core.model.permissions import Permission, TokenPower
 from ostiary_core.model.records import Invitation, User
-from ostiary_core.model.reply import InvitationIssued
-from ostiary_core.model.secret import draw_invitation, user_of_invitation
+from ostiary_core.model.reply import Done, InvitationIssued
+from ostiary_core.model.secret import Secret, draw_invitation, user_of_invitation
 from ostiary_core.model.user import USER
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.callers import Actor, actor_id_of, refuse_power, require_record
@@ -51,19 +51,34 @@ def invite(event: InvitationMade, who: Actor, user: User, snapshot: Snapshot) ->
     return Decision(InvitationIssued(user, token, expires_at), (change,), (fact,))
 
 
+def check(event: InvitationPresented, snapshot: Snapshot) -> Decision:
+    """Say whether an invitation would be accepted; to ask uses nothing up."""
+    is_good = _find_invited(event.token, snapshot) is not None
+    return Decision(Done()) if is_good else refuse(Why.INVITATION_WRONG)
+
+
 def accept(event: InvitationAccepted, snapshot: Snapshot) -> Decision:
     """Set the password of the user who was invited, once; everything of the user ends."""
-    user_id = user_of_invitation(event.token)
+    found = _find_invited(event.token, snapshot)
+    if found is None:
+        return refuse(Why.INVITATION_WRONG)
+    user, stored = found
+    why = Why.INVITATION_ACCEPTED
+    return set_password_once(user, stored, event.new_password_hash, why, snapshot.now)
+
+
+def _find_invited(token: Secret, snapshot: Snapshot) -> tuple[User, Invitation] | None:
+    """Return the user whom a good invitation is for, and what is stored of it."""
+    user_id = user_of_invitation(token)
     user, stored = snapshot.user(user_id), snapshot.invitation(user_id)
     if (
         user is None
         or stored is None
-        or not hmac.compare_digest(stored.digest, event.token.digest)
+        or not hmac.compare_digest(stored.digest, token.digest)
         or open_until(stored, user, snapshot) is None
     ):
-        return refuse(Why.INVITATION_WRONG)
-    why = Why.INVITATION_ACCEPTED
-    return set_password_once(user, stored, event.new_password_hash, why, snapshot.now)
+        return None
+    return user, stored
 
 
 def open_until(stored: Invitation, user: User, snapshot: Snapshot) -> Instant | None:

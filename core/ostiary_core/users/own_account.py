@@ -52,6 +52,7 @@ from ostiary_core.oauth.callers import (
     lacks_second_factor,
     must_prove_identity,
     permissions_held,
+    refuse_power,
     require_actor,
     requires_second_factor,
     roles_of,
@@ -182,6 +183,8 @@ def show_account(event: events.AccountRequested, snapshot: Snapshot) -> Decision
         who = event.caller
     else:
         who = find_person(event.caller, snapshot)
+    if event.power is not None and not isinstance(who, Why):
+        who = refuse_power(who, event.power, snapshot.of_callers) or who
     if isinstance(who, Why):
         return refuse(who)
     if isinstance(who, events.Operator):

@@ -20,7 +20,12 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 28):
 import hmac
 from dataclasses import replace
 
-from ostiary_core.events import PasswordResetByTextMessage, PhoneChanged, TextCodeRequested
+from ostiary_core.events import (
+    PasswordResetByTextMessage,
+    PhoneChanged,
+    TextCodePresented,
+    TextCodeRequested,
+)
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update, refuse, refuse_fields
 from ostiary_core.model.fact import NOBODY, Fact, FactKind
@@ -29,7 +34,7 @@ from ostiary_core.model.identifiers import phone_identifier, phone_key, text_cod
 from ostiary_core.model.instant import DAY_SECONDS, Instant, later, seconds_until, within
 from ostiary_core.model.policy import SPECIFICATION, Policy, TextRecoveryFor
 from ostiary_core.model.records import TextCode, TextCodePurpose, User, revise
-from ostiary_core.model.reply import Refused, TextCodeDrawn
+from ostiary_core.model.reply import Done, Refused, TextCodeDrawn
 from ostiary_core.model.secret import Digest, Secret, digest_of, draw_text_code
 from ostiary_core.model.user import is_phone
 from ostiary_core.model.why import Why
@@ -145,8 +150,26 @@ def change_phone(event: PhoneChanged, who: Person, snapshot: Snapshot) -> Decisi
     return Decision(changed.reply, (Delete(spent), *freed, taken, *changed.changes), changed.facts)
 
 
+def check_recovery(event: TextCodePresented, snapshot: Snapshot) -> Decision:
+    """Refuse and count a wrong code; a right one stays for the reset of the password."""
+    found = _find_recovery(event, snapshot)
+    return found if isinstance(found, Decision) else Decision(Done())
+
+
 def reset_password_by_text_message(event: PasswordResetByTextMessage, snapshot: Snapshot) -> Decision:
     """Set a new password for the user who entered the code sent to the telephone; everything ends."""
+    found = _find_recovery(event, snapshot)
+    if isinstance(found, Decision):
+        return found
+    user, spent = found
+    why = Why.PASSWORD_RESET_BY_TEXT_MESSAGE
+    return set_password_once(user, spent, event.new_password_hash, why, snapshot.now)
+
+
+def _find_recovery(
+    event: TextCodePresented | PasswordResetByTextMessage, snapshot: Snapshot
+) -> tuple[User, TextCode] | Decision:
+    """Return the user of a right code and the code; else the refusal, which counts a wrong one."""
     if snapshot.policy.text_recovery is TextRecoveryFor.NOBODY:
         return refuse(Why.TEXT_RECOVERY_OFF)
     known = snapshot.identifier(phone_key(event.phone))
@@ -158,8 +181,7 @@ def reset_password_by_text_message(event: PasswordResetByTextMessage, snapshot: 
         return _refuse_wrong_code(user.user_id, *spent)
     if not user.enabled or not _may_recover(user, snapshot.policy):
         return _refuse_wrong_code(user.user_id, Delete(spent))
-    why = Why.PASSWORD_RESET_BY_TEXT_MESSAGE
-    return set_password_once(user, spent, event.new_password_hash, why, snapshot.now)
+    return user, spent
 
 
 def _may_recover(user: User, policy: Policy) -> bool:

@@ -11,14 +11,20 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from ostiary_core.events import BatchRequested, Event, InvitationMade
 from ostiary_core.model.instant import iso_time, later
+from ostiary_core.model.permissions import Permission, TokenPower
 from ostiary_core.model.records import Table
 from ostiary_core.storage.json_codec import to_text
+from ostiary_net.turns.turn_queue import TurnFailed
+from ostiary_web.application.resources.import_rows import MOST_HASHED_IN_A_REQUEST
 from ostiary_web.server.app_services import attach_services
-from tests.support.callers import expect_success
+from tests.support.callers import BASE, Api, expect_refusal, expect_success
 from tests.support.files import sheet_of
-from tests.support.people import ANNAS_PHONE, outbox, sign_in, with_phone
+from tests.support.people import ANNAS_PHONE, holder_of, outbox, sign_in, with_phone
 from tests.support.served import Served, serving
+from tests.web.attacks.test_enumeration import watch_costs
+from tests.web.audit.test_refused_administrators import details_of, refusals
 
 ACCEPT = "/api/auth/invitation"
 GATEWAY = "https://messages.example/send"
@@ -38,12 +44,12 @@ def token_in(text: str) -> str:
     return str(token)
 
 
-async def refuse(served: Served, token: str, status: int = 422, code: str = "A1011") -> None:
+async def refuse(served: Served, token: str, status: int = 401, code: str = "A1002") -> None:
     await served.api().fail(status, code, "POST", ACCEPT, acceptance(token))
 
 
 def acceptance(token: str, password: str = "chosen by anna") -> dict[str, str]:
-    return {"token": token, "password": password}
+    return {"token": token, "newPassword": password}
 
 
 def entries(invitation: str, password: str = "chosen by anna") -> dict[str, str]:
@@ -67,7 +73,8 @@ async def test_a_link_sets_the_password_once(served: Served) -> None:
     user_id = await served.user("anna", "anna password", mustChangePassword=True)
     made = await invite(served, user_id)
     assert made["expiresAt"] == iso_time(later(served.clock.now(), 72 * 60 * 60))
-    token = token_in(made["link"])
+    assert made["sent"] is False
+    token = token_in(made["url"])
     await served.api().succeed("POST", ACCEPT, acceptance(token))
     await refuse(served, token)
     assert (await sign_in(served, password="chosen by anna")).token
@@ -76,10 +83,10 @@ async def test_a_link_sets_the_password_once(served: Served) -> None:
 @pytest.mark.parametrize(
     "body, fields",
     [
-        ({}, ["token", "password"]),
-        ({"token": "x", "password": "short"}, ["password"]),
-        ({"token": "x" * 129, "password": "long enough"}, ["token"]),
-        ({"token": 7, "password": ["long enough"]}, ["token", "password"]),
+        ({}, ["token", "newPassword"]),
+        ({"token": "x", "newPassword": "short"}, ["newPassword"]),
+        ({"token": "x" * 129, "newPassword": "long enough"}, ["token"]),
+        ({"token": 7, "newPassword": ["long enough"]}, ["token", "newPassword"]),
     ],
 )
 async def test_a_bad_acceptance_names_its_fields(
@@ -92,15 +99,59 @@ async def test_a_bad_acceptance_names_its_fields(
 async def test_with_a_gateway_the_link_goes_to_the_telephone_and_nobody_else_sees_it(served: Served) -> None:
     user_id = await with_phone(served, locale="en-US", timezone="America/Lima")
     unreachable = await served.user("bob", "bob password")
-    assert (await invite(served, user_id, {"byTextMessage": True}))["link"], "there is no gateway"
+    assert (await invite(served, user_id, {"send": True}))["url"], "there is no gateway"
     with with_gateway(served):
-        assert (await invite(served, unreachable, {"byTextMessage": True}))["link"], "there is no number"
-        made = await invite(served, user_id, {"byTextMessage": True})
-    assert made["link"] is None
+        assert (await invite(served, unreachable, {"send": True}))["url"], "there is no number"
+        made = await invite(served, user_id, {"send": True})
+    assert (made["url"], made["sent"]) == (None, True)
     message = outbox(served)[-1]
     assert (message["phone"], message["purpose"], message["code"]) == (ANNAS_PHONE, "invitation", None)
     assert "(America/Lima)" in message["text"]
     await served.api().succeed("POST", ACCEPT, acceptance(token_in(message["text"])))
+
+
+async def test_several_are_invited_in_a_batch_or_not_at_all(served: Served) -> None:
+    root, place = await served.administrator(), "/api/iam/users/batch-invitation"
+    anna, bert = await with_phone(served), await served.user("bert", "bert password")
+    own = (await root.succeed("GET", "/api/auth/me"))["id"]
+    for status, code, content, path in (
+        (404, "A0404", {"ids": [anna, "nobody"]}, "ids.1"),
+        (422, "B1003", {"ids": [anna, own]}, "ids.1"),
+        (400, "A0401", {"ids": []}, "ids"),
+        (400, "A0401", {"ids": [anna, anna]}, "ids"),
+        (400, "A0401", {"ids": [f"{each}" for each in range(1_001)]}, "ids"),
+        (400, "A0401", {"ids": [anna], "send": "true"}, "send"),
+    ):
+        refused = await root.fail(status, code, "POST", place, content)
+        assert [error["path"] for error in refused["errors"]] == [path]
+    assert not served.records()[Table.INVITATION]
+    with with_gateway(served):
+        made = await root.succeed("POST", place, {"ids": [anna, bert], "send": True}, status=201)
+    until = iso_time(later(served.clock.now(), 72 * 60 * 60))
+    token = token_in(made[1]["url"])
+    link = f"{BASE}/invitation#{token}"
+    assert made == [
+        {"id": anna, "username": "anna", "url": None, "expiresAt": until, "sent": True},
+        {"id": bert, "username": "bert", "url": link, "expiresAt": until, "sent": False},
+    ]
+    for each, name in ((token_in(outbox(served)[-1]["text"]), "anna"), (token, "bert")):
+        await served.api().succeed("POST", ACCEPT, acceptance(each, f"chosen by {name}"))
+        await sign_in(served, name, f"chosen by {name}")
+
+
+async def test_a_token_that_is_not_good_costs_no_hash(served: Served) -> None:
+    user_id = await served.user("anna", "anna password")
+    used, good = [token_in((await invite(served, user_id))["url"]) for _ in range(2)]
+    browser = served.browser()
+    page = await browser.get("/invitation")
+    for token in ("x.y", f"{user_id}.{'x' * 43}", f"{'0' * 32}.{'x' * 43}", used):
+        with watch_costs(served) as work:
+            await refuse(served, token)
+            await browser.submit(page, entries(token), to="/invitation")
+        assert work == ["InvitationPresented"] * 2
+    with watch_costs(served) as work:
+        await served.api().succeed("POST", ACCEPT, acceptance(good))
+    assert work == ["InvitationPresented", "hash", "InvitationAccepted"]
 
 
 async def test_attempts_are_counted_by_address(served: Served) -> None:
@@ -113,8 +164,8 @@ async def test_the_token_is_in_no_log_no_entry_and_no_record(tmp_path: Path) -> 
     with capture_logs() as logs:
         async with serving(tmp_path) as served:
             user_id = await served.user("anna", "anna password")
-            first = token_in((await invite(served, user_id))["link"])
-            token = token_in((await invite(served, user_id))["link"])
+            first = token_in((await invite(served, user_id))["url"])
+            token = token_in((await invite(served, user_id))["url"])
             stored = [to_text(record) for records in served.records().values() for record in records]
             assert served.records()[Table.INVITATION]
             await refuse(served, first)
@@ -171,12 +222,12 @@ async def test_an_administrator_copies_the_link_from_the_page_and_it_is_shown_on
     await anna.sign_in("anna", "chosen by anna")
     used = await anna.get("/invitation")
     again = await anna.submit(used, entries(token, "another one"), to="/invitation")
-    assert again.status_code == 422
+    assert again.status_code == 401
 
 
 async def test_a_form_of_another_site_sets_no_password(served: Served) -> None:
     user_id = await served.user("anna", "anna password")
-    token = token_in((await invite(served, user_id))["link"])
+    token = token_in((await invite(served, user_id))["url"])
     sent = entries(token, "chosen by others")
     headers = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
     response = await served.browser().post("/invitation", data=sent, headers=headers)
@@ -211,3 +262,94 @@ async def test_an_import_says_who_cannot_sign_in_yet_and_invites_them_all(served
     for name, token in zip(("dora", "eve"), tokens, strict=True):
         await served.api().succeed("POST", ACCEPT, acceptance(token, f"chosen by {name}"))
         await sign_in(served, name, f"chosen by {name}")
+
+
+# --- an import that invites
+
+NEW = [
+    ["username", "name", "phone", "password"],
+    ["anna", "Anna", ANNAS_PHONE, ""],
+    ["bob", "Bob", "", "bob password"],
+    ["cy", "Cy", "", ""],
+]
+INVITING = {"invite": "true", "send": "true"}
+USERS = "/api/iam/users"
+
+
+async def test_an_import_invites_its_new_users_without_a_password(served: Served) -> None:
+    root = await served.administrator()
+    with with_gateway(served):
+        done = expect_success(await root.import_sheet(USERS, NEW, options=INVITING))
+    sent, shown = done["invitations"]
+    assert [sent["id"], shown["id"]] == done["cannotSignIn"]
+    assert (sent["username"], sent["url"], sent["sent"]) == ("anna", None, True)
+    assert (shown["username"], shown["sent"]) == ("cy", False)
+    for name, text in (("anna", outbox(served)[-1]["text"]), ("cy", shown["url"])):
+        await served.api().succeed("POST", ACCEPT, acceptance(token_in(text), f"chosen by {name}"))
+        await sign_in(served, name, f"chosen by {name}")
+    again = expect_success(await root.import_sheet(USERS, NEW[:2], options=INVITING))
+    assert "invitations" not in again, "nobody is new"
+
+
+async def test_an_import_invites_nobody_unasked_or_in_a_preview(served: Served) -> None:
+    root = await served.administrator()
+    previewed = expect_success(await root.import_sheet(USERS, NEW, preview="true", options=INVITING))
+    assert previewed["cannotSignIn"] == 2
+    for row, options in zip(NEW[1:], ({}, {"send": "true"}, {"invite": "false"}), strict=True):
+        done = expect_success(await root.import_sheet(USERS, [NEW[0], row], options=options))
+        assert "invitations" not in done
+    refused = expect_refusal(
+        await root.import_sheet(USERS, NEW, options={"invite": "yes", "send": "1"}), 400, "A0401"
+    )
+    assert [error["path"] for error in refused["errors"]] == ["invite", "send"]
+    roles = [["code", "name"], ["clerk", "Clerk"]]
+    assert expect_success(await root.import_sheet("/api/iam/roles", roles, options=INVITING))["created"] == 1
+    assert not served.records()[Table.INVITATION]
+
+
+async def test_an_import_is_refused_before_it_is_read_to_who_may_not_invite(served: Served) -> None:
+    async def refused(api: Api, code: str) -> None:
+        with watch_costs(served) as work:
+            expect_refusal(await api.import_sheet(USERS, NEW, options=INVITING), 403, code)
+        assert "hash" not in work
+        assert "BatchRequested" not in work
+
+    creator = await holder_of(served, Permission.USER_CREATE, username="creator")
+    await refused(creator, "A0403")
+    [entry] = await refusals(await served.administrator())
+    assert details_of(entry) == {"permission": "iam.user.update", "times": 1}
+    helper = await holder_of(served, Permission.USER_CREATE, Permission.USER_UPDATE, username="helper")
+    tokens = []
+    for powers in ([], [TokenPower.CREDENTIALS]):
+        chosen = [Permission.USER_CREATE, Permission.USER_UPDATE, *powers]
+        new = {"name": f"robot {len(powers)}", "permissions": chosen, "expiresInDays": 1}
+        tokens.append((await helper.succeed("POST", "/api/auth/tokens", new, status=201))["token"])
+    served.clock.wait(1_000)
+    await refused(helper, "A1010")
+    weak, able = served.api(), served.api()
+    weak.token, able.token = tokens
+    await refused(weak, "A0403")
+    assert len(expect_success(await able.import_sheet(USERS, NEW, options=INVITING))["invitations"]) == 2
+
+
+async def test_an_import_that_goes_on_after_its_request_is_refused_with_invitations(served: Served) -> None:
+    root = await served.administrator()
+    rows = [NEW[0], *([f"u{each}", "U", "", "x password"] for each in range(MOST_HASHED_IN_A_REQUEST + 1))]
+    refused = expect_refusal(await root.import_sheet(USERS, rows, options=INVITING), 400, "A0401")
+    assert [error["path"] for error in refused["errors"]] == ["invite"]
+    assert (await root.succeed("GET", USERS))["total"] == 1
+
+
+async def test_an_import_is_answered_although_its_invitations_fail(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, decide = await served.administrator(), served.service.turns.decide
+
+    async def fail_second(event: Event, *given: Any, **named: Any) -> Any:
+        if isinstance(event, BatchRequested) and isinstance(event.events[0], InvitationMade):
+            raise TurnFailed
+        return await decide(event, *given, **named)
+
+    monkeypatch.setattr(served.service.turns, "decide", fail_second)
+    done = expect_success(await root.import_sheet(USERS, NEW, options=INVITING))
+    assert (done["created"], len(done["cannotSignIn"]), "invitations" in done) == (3, 2, False)

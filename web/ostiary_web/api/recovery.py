@@ -39,9 +39,9 @@ async def post_reset_password(context: RequestContext) -> None:
 
 @recovery.post("/api/auth/invitation", gate=CLOSED_TO_OTHER_SITES, limit=Operation.INVITATION)
 async def post_invitation(context: RequestContext) -> None:
-    """Read `{token, password}` and set the password of the user who was invited."""
-    fields = await read_texts(context, token=longest(LONGEST_INVITATION), password=new_password)
-    await accept_invitation(context, fields["token"], fields["password"])
+    """Read `{token, newPassword}` and set the password of the user who was invited."""
+    fields = await read_texts(context, token=longest(LONGEST_INVITATION), newPassword=new_password)
+    await accept_invitation(context, fields["token"], fields["newPassword"])
 
 
 def _purpose(text: str) -> FieldRule | None:

@@ -10,7 +10,6 @@ from ostiary_core.model.role import ROLE
 from ostiary_core.model.user import USER
 from ostiary_core.model.why import Why
 from ostiary_web.api.resources.clients import ClientSecret
-from ostiary_web.api.resources.users import NewInvitation
 from ostiary_web.api_document.lists import narrowing_parameters, page_parameters, time_parameters
 from ostiary_web.api_document.members import members_of_change, members_of_new
 from ostiary_web.api_document.operations import Body, DescribedOperation
@@ -19,12 +18,14 @@ from ostiary_web.api_document.schemas import (
     NEW_PASSWORD,
     Json,
     as_sent,
+    list_of,
     optional,
     page_of,
     record_type,
     set_of,
     text,
 )
+from ostiary_web.application.invitations import NewInvitation, NewInvitationOfUser
 from ostiary_web.application.resources import clients, roles, users
 from ostiary_web.application.resources.audit import AUDIT_EVENTS
 from ostiary_web.application.resources.online import RUNNING_SESSIONS
@@ -125,11 +126,20 @@ USERS: Final[Mapping[str, DescribedOperation]] = {
     f"POST {_USER_PATH}/invitation": DescribedOperation(
         "inviteUser",
         "Invite a user to set a password, by a link that works once, for 72 hours",
-        description="A newer one, and whatever ends all sessions of the user, ends it. With `byTextMessage` "
+        description="A newer one, and whatever ends all sessions of the user, ends it. With `send` "
         "it goes to the user's telephone if there are a number and a gateway. Nobody invites themselves.",
-        body=Body({"byTextMessage": optional(bool)}, is_required=False),
+        body=Body({"send": optional(bool)}, is_required=False),
         data=NewInvitation,
         refusals=(Why.OWN_ACCOUNT_ALONE, *_POWER),
+        status=201,
+    ),
+    f"POST {users.RESOURCE.path}/batch-invitation": DescribedOperation(
+        "inviteUsers",
+        description="With `send` an invitation goes to the user's telephone if there are a number and a "
+        "gateway. Nobody invites themselves.",
+        body=Body({"ids": set_of(text(), least=1, most=MOST_AT_ONCE), "send": (bool, False)}),
+        data=list_of(NewInvitationOfUser, most=MOST_AT_ONCE),
+        refusals=(Why.NOT_FOUND, Why.OWN_ACCOUNT_ALONE, *_POWER),
         status=201,
     ),
     f"GET {_USER_PATH}/second-factor": DescribedOperation("showSecondFactorOfUser"),

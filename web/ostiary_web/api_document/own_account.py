@@ -125,7 +125,7 @@ OPERATIONS: Final[Mapping[str, DescribedOperation]] = {
     "POST /api/auth/invitation": DescribedOperation(
         "acceptInvitation",
         description="The token is what stands behind the `#` of the link. Nobody is signed in by it.",
-        body=Body({"token": text(1, LONGEST_INVITATION), "password": NEW_PASSWORD}),
+        body=Body({"token": text(1, LONGEST_INVITATION), "newPassword": NEW_PASSWORD}),
         refusals=(Why.INVITATION_WRONG, Why.PASSWORDS_BUSY),
     ),
     "PUT /api/auth/avatar": DescribedOperation("chooseAvatar", body=Body({"file": FILE}, MULTIPART)),

@@ -12,7 +12,7 @@ from ostiary_web.api_document.operations import MULTIPART, Body, DescribedOperat
 from ostiary_web.api_document.schemas import FILE, Json, list_of, page_of, set_of, text
 from ostiary_web.application.resources import clients
 from ostiary_web.application.resources.import_preview import ImportPreview
-from ostiary_web.application.resources.import_rows import Imported
+from ostiary_web.application.resources.import_rows import MOST_HASHED_IN_A_REQUEST, Imported
 from ostiary_web.application.resources.imports import ImportRun
 from ostiary_web.application.resources.records import MOST_AT_ONCE
 from ostiary_web.application.resources.resource import Resource
@@ -26,6 +26,11 @@ _CHANGING: Final = (
     Why.ROLE_PROTECTED,
     Why.LAST_ADMINISTRATOR,
     Why.OWN_ACCOUNT_ALONE,
+)
+_INVITING: Final = (
+    "It invites the new users without a password, who are in `invitations` of the answer; with `send` by "
+    "text message to those with a number, if there is a gateway. An import of more than "
+    f"{MOST_HASHED_IN_A_REQUEST} passwords, which goes on after its request, is refused with it."
 )
 SHEET: Final = {200: Reply("The sheet.", FILE, (SHEET_MEDIA_TYPE,))}
 ZONE: Final[Json] = {
@@ -53,6 +58,8 @@ def convention(
     # Roles are power, and are given to users (READINGS 57).
     power = () if resource is clients.RESOURCE else (Why.PROOF_REQUIRED, Why.TOKEN_POWER_MISSING)
     hashing = () if resource.has_password is None else (Why.PASSWORDS_BUSY,)
+    options = ("preview",) if resource.has_password is None else ("preview", "invite", "send")
+    inviting = "" if resource.has_password is None else f" So does `invite`. {_INVITING}"
     operations = {
         f"GET {path}": DescribedOperation(
             f"list{one}s",
@@ -87,12 +94,12 @@ def convention(
             f"import{one}s",
             "A sheet of records, all of it or nothing",
             description="A row that changes a record takes the permission "
-            f"`{resource.permissions.update.value}` as well.",
+            f"`{resource.permissions.update.value}` as well.{inviting}",
             body=Body(
                 {
                     "file": FILE,
                     "mode": Literal["insert", "upsert"],
-                    "preview": (Literal["true", "false"], "false"),
+                    **dict.fromkeys(options, (Literal["true", "false"], "false")),
                 },
                 MULTIPART,
             ),

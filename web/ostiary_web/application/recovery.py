@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from quart import request
 
-from ostiary_core.events import PasswordResetByTextMessage, SignedIn, TextCodeRequested
+from ostiary_core.events import PasswordResetByTextMessage, SignedIn, TextCodePresented, TextCodeRequested
 from ostiary_core.model.instant import SECOND_MS, Instant, later
 from ostiary_core.model.policy import SPECIFICATION, TextRecoveryFor
 from ostiary_core.model.records import TextCodePurpose
@@ -66,11 +66,16 @@ async def _send_text_code(
 
 
 async def recover_password(context: RequestContext, phone: str, code: str, new: str) -> None:
-    """Set a new password for the holder of the telephone; raise `RequestRefused`."""
-    _require_text_recovery(context)  # before a hash is made
+    """Set a new password for the holder of the telephone; raise `RequestRefused`.
+
+    The code is checked first, so that a wrong one costs no hash.
+    """
+    _require_text_recovery(context)
+    entered = Secret(code)
+    await context.decide(TextCodePresented(phone=phone, code=entered))
     new_password_hash = await context.services.passwords.hash(new)
     await context.decide(
-        PasswordResetByTextMessage(phone=phone, code=Secret(code), new_password_hash=new_password_hash)
+        PasswordResetByTextMessage(phone=phone, code=entered, new_password_hash=new_password_hash)
     )
 
 

@@ -45,7 +45,7 @@ _SHOWN: Final[Labels] = {
 }
 _INVITED: Final[Labels] = {
     **columns(RESOURCE.list_view, "username"),
-    "link": "command.link",
+    "url": "command.link",
     "expiresAt": "page.invitation_until",
 }
 
@@ -131,7 +131,7 @@ def invite(printer: Printer, names: Names) -> None:
         assert isinstance(reply, InvitationIssued)
         return {
             "username": reply.user.username,
-            "link": make_link(context.settings.public_url, reply.token).reveal(),
+            "url": make_link(context.settings.public_url, reply.token).reveal(),
             "expiresAt": iso_time(reply.expires_at),
         }
 

@@ -1,24 +1,25 @@
 """Serve `/api/iam/users`: accounts, as an administrator handles them."""
 
-from typing import Annotated
-
-from msgspec import Meta
 from quart import Response
 
 from ostiary_core import events
-from ostiary_core.model.fields import FieldFault
-from ostiary_core.model.instant import iso_time
+from ostiary_core.model.fields import FieldFault, FieldReader
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import BatchRefused
 from ostiary_core.model.why import Why
 from ostiary_web.api.resources.routes import add_event_route, make_routes
 from ostiary_web.api.second_factor import SecondFactorLeft
-from ostiary_web.application.answer_data import AnswerData, Count, Time
+from ostiary_web.application.answer_data import AnswerData, Count
 from ostiary_web.application.failed_sign_ins import FailedSignIns, describe_failures
 from ostiary_web.application.grants import Grant, list_grants_of_user
-from ostiary_web.application.invitations import invite
+from ostiary_web.application.invitations import (
+    encode_invitation,
+    encode_invitations,
+    invite,
+    invite_all,
+)
 from ostiary_web.application.resources.batches import decide_each
-from ostiary_web.application.resources.records import combine_refusals, read_optional_boolean
+from ostiary_web.application.resources.records import combine_refusals, ids_in, read_optional_boolean
 from ostiary_web.application.resources.users import (
     PATH,
     RESOURCE,
@@ -75,20 +76,24 @@ async def reset_password(context: RequestContext, user_id: str) -> None:
     await context.decide(await make_password_reset(context, user_id, content))
 
 
-class NewInvitation(AnswerData):
-    """A new invitation."""
-
-    link: Annotated[str | None, Meta(description="Shown this once; null if it went to the user's telephone.")]
-    expires_at: Time
-
-
 @users.post(f"{PATH}/<user_id>/invitation", gate=require_permission(Permission.USER_UPDATE))
 async def post_invitation(context: RequestContext, user_id: str) -> Response:
-    """Read `{byTextMessage}` and answer a link by which the user sets a password, once."""
-    by_text_message = await read_optional_boolean(context, "byTextMessage")
-    invited = await invite(context, user_id, by_text_message=by_text_message)
-    shown = None if invited.is_sent else invited.link.reveal()
-    return context.success(NewInvitation(link=shown, expires_at=iso_time(invited.expires_at)), status=201)
+    """Read `{send}` and answer a link by which the user sets a password, once, or send it."""
+    send = await read_optional_boolean(context, "send")
+    invited = await invite(context, user_id, by_text_message=send)
+    return context.success(encode_invitation(invited), status=201)
+
+
+@users.post(f"{PATH}/batch-invitation", gate=require_permission(Permission.USER_UPDATE))
+async def batch_invitation(context: RequestContext) -> Response:
+    """Read `{ids, send}` and invite these users, all of them or none."""
+    reader = FieldReader(await context.json_object(), frozenset({"ids", "send"}))
+    ids, send = ids_in(reader), reader.boolean("send", False)
+    if reader.faults:
+        context.refuse(Why.FIELDS_INVALID, reader.faults)
+    return context.success(
+        encode_invitations(await invite_all(context, ids, by_text_message=send)), status=201
+    )
 
 
 @users.get(f"{PATH}/<user_id>/failed-sign-ins", gate=require_permission(Permission.USER_LIST))

@@ -15,6 +15,7 @@ from ostiary_core.model.fields import Fields
 from ostiary_core.model.records import User
 from ostiary_core.model.reply import BatchDone, BatchPreviewed, BatchRefused, Reply, SecretIssued
 from ostiary_web.application.answer_data import AnswerData, Count
+from ostiary_web.application.invitations import NewInvitationOfUser
 from ostiary_web.application.resources.fields import SheetUse
 from ostiary_web.application.resources.records import combine_refusals
 from ostiary_web.application.resources.resource import RecordContext, Resource, is_new
@@ -46,6 +47,8 @@ class Imported(AnswerData):
     hashes_left: Count
     cannot_sign_in: list[str] | UnsetType = UNSET
     """New users without a password, by their identifiers, if there are any."""
+    invitations: list[NewInvitationOfUser] | UnsetType = UNSET
+    """Invitations of these users, if the import was to make them."""
     secrets: list[ImportedSecret] | UnsetType = UNSET
 
 

@@ -10,18 +10,20 @@ Rules ("Generic list/record convention"; those of the cells are in `sheet_rows.p
   time for are imported by a run, which goes on after its request (`server/import_runs.py`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Final, Literal, NamedTuple, TypeVar
 
 import trio
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, structs
 from quart import Response, request
 
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
+from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_web.application.answer_data import AnswerData, Count
+from ostiary_web.application.invitations import encode_invitations, invite_all, require_inviting
 from ostiary_web.application.resources.import_rows import (
     MOST_HASHED_IN_A_REQUEST,
     REPLACES,
@@ -41,8 +43,8 @@ V = TypeVar("V")
 LONGEST_IMPORT: Final = 8 * 1024 * 1024 + 64 * 1024
 """Largest request in bytes: the file and its envelope."""
 
-_PREVIEWS: Final = {"": False, "false": False, "true": True}
-"""Whether an import is only previewed, by the field `preview`."""
+_CHOICES: Final = {"": False, "false": False, "true": True}
+"""What a field that may be left out says."""
 
 _MULTIPART: Final = "multipart/form-data"
 _RETRY_SECONDS: Final = 30
@@ -83,6 +85,9 @@ class UploadedSheet(NamedTuple):
     """Name of the file."""
     is_preview: bool
     """Whether only to say what the import would do (`import_preview.py`)."""
+    invites: bool = False
+    """Whether to invite the new users without a password."""
+    sends_invitations: bool = False
 
 
 async def read_upload(context: RequestContext, resource: Resource[T, V]) -> UploadedSheet:
@@ -91,10 +96,14 @@ async def read_upload(context: RequestContext, resource: Resource[T, V]) -> Uplo
         context.refuse(Why.NOT_MULTIPART)
     name, content = await _read_file()
     mode, is_preview, faults = await read_choices()
+    invites, sends, more = await _read_invite_options(resource)
+    faults = (*faults, *more)
     if content is None:
         faults = (FieldFault("file", FieldRule.REQUIRED), *faults)
     if content is None or faults:
         context.refuse(Why.FIELDS_INVALID, faults)
+    if invites:
+        await require_inviting(context)
     try:
         sheet = await context.services.read_sheet(content)
     except trio.TooSlowError:
@@ -104,7 +113,7 @@ async def read_upload(context: RequestContext, resource: Resource[T, V]) -> Uplo
         context.log_refusal(Why.FIELDS_INVALID)
         raise SheetRefused(Refused(Why.FIELDS_INVALID, rows.faults), rows.headings)
     digest = await trio.to_thread.run_sync(sha256, content)
-    return UploadedSheet(rows, mode, digest.hexdigest(), name, is_preview)
+    return UploadedSheet(rows, mode, digest.hexdigest(), name, is_preview, invites, sends)
 
 
 async def import_sheet(
@@ -112,15 +121,33 @@ async def import_sheet(
 ) -> Imported | ImportRun:
     """Import a sheet, or start a run for it; raise `RequestRefused` with every fault of each row.
 
-    The secrets of new clients are in the answer, this once.
+    The secrets of new clients and the links of invitations are in the answer, this once.
     """
     rows, replace = upload.rows, REPLACES[upload.mode]
     if count_hashes(resource, rows) > MOST_HASHED_IN_A_REQUEST:
+        if upload.invites:
+            # The links would have to be kept for whoever asks how far it is.
+            context.refuse(Why.FIELDS_INVALID, [FieldFault("invite", FieldRule.INVITE_LATER)])
         return await _start_run(context, resource, rows, replace)
     try:
-        return await import_rows(context, resource, rows.by_number, replace=replace)
+        imported = await import_rows(context, resource, rows.by_number, replace=replace)
     except RequestRefused as refusal:
         raise SheetRefused(refusal.reply, rows.headings) from refusal
+    if upload.invites and imported.cannot_sign_in:
+        return await _invite(context, imported, imported.cannot_sign_in, upload.sends_invitations)
+    return imported
+
+
+async def _invite(
+    context: RequestContext, imported: Imported, user_ids: Sequence[str], by_text_message: bool
+) -> Imported:
+    """Return what was imported, with the invitations of the users who cannot sign in yet."""
+    try:
+        invited = await invite_all(context, user_ids, by_text_message=by_text_message)
+    except (RequestRefused, TurnFailed):
+        # The users are stored by now: an error would say that nothing was done.
+        return imported
+    return structs.replace(imported, invitations=encode_invitations(invited))
 
 
 async def read_run(context: RequestContext, resource: Resource[T, V], run_id: str) -> ImportRun:
@@ -189,9 +216,22 @@ async def read_choices() -> tuple[str, bool, tuple[FieldFault, ...]]:
     mode = modes[0] if len(modes) == 1 else ""
     faults = (
         *([FieldFault("mode", FieldRule.IMPORT_MODE)] if mode not in REPLACES else []),
-        *([FieldFault("preview", FieldRule.BOOLEAN)] if preview not in _PREVIEWS else []),
+        *([FieldFault("preview", FieldRule.BOOLEAN)] if preview not in _CHOICES else []),
     )
-    return mode, _PREVIEWS.get(preview, False), faults
+    return mode, _CHOICES.get(preview, False), faults
+
+
+async def _read_invite_options(
+    resource: Resource[T, V],
+) -> tuple[bool, bool, tuple[FieldFault, ...]]:
+    """Return the `invite` and the `send` of the request, and what is wrong with them."""
+    if resource.has_password is None:
+        return False, False, ()
+    form = await request.form
+    sent = {name: ",".join(form.getlist(name)) for name in ("invite", "send")}
+    faults = (FieldFault(name, FieldRule.BOOLEAN) for name, text in sent.items() if text not in _CHOICES)
+    invites, sends = (_CHOICES.get(text, False) for text in sent.values())
+    return invites, sends, tuple(faults)
 
 
 async def _read_file() -> tuple[str, bytes | None]:

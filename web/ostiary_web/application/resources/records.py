@@ -19,7 +19,7 @@ T = TypeVar("T")
 V = TypeVar("V")
 
 MOST_AT_ONCE: Final = 1_000
-"""Most records deleted by one request: they are one turn, for which others wait."""
+"""Most records of one batch: they are one turn, for which others wait."""
 
 _PRECEDENCE: Final[Mapping[Why, int]] = {why: place for place, why in enumerate(Why)}
 
@@ -89,12 +89,18 @@ def combine_refusals(reply: BatchRefused, paths: list[str]) -> RequestRefused:
 async def read_ids(context: RequestContext) -> tuple[str, ...]:
     """Read `{ids}` of a batch."""
     reader = FieldReader(await context.json_object(), frozenset({"ids"}))
+    ids = ids_in(reader)
+    return context.refuse(Why.FIELDS_INVALID, reader.faults) if reader.faults else ids
+
+
+def ids_in(reader: FieldReader) -> tuple[str, ...]:
+    """Return the `ids` of a batch, at least one of them."""
     ids = reader.texts("ids", ())
     if len(ids) > MOST_AT_ONCE:
         reader.fault("ids", FieldRule.TOO_LONG)
     elif not ids:
         reader.fault("ids", FieldRule.REQUIRED)
-    return context.refuse(Why.FIELDS_INVALID, reader.faults) if reader.faults else ids
+    return ids
 
 
 async def read_boolean(context: RequestContext, name: str) -> bool:

@@ -16,7 +16,7 @@ from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import ROLES, USERS, Listing, ListingStore
 from ostiary_net.runtime.foreign_hashes import normalize_foreign_hash
 from ostiary_web.application.resources.fields import ListView, fields_of
-from ostiary_web.application.resources.records import MOST_AT_ONCE
+from ostiary_web.application.resources.records import ids_in
 from ostiary_web.application.resources.resource import Permissions, RecordContext, Resource
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.zones import is_zone
@@ -26,7 +26,6 @@ _PASSWORD: Final = "password"
 _PASSWORD_HASH: Final = "passwordHash"
 _ROLES: Final = "roleIds"
 _MOST_ROLES: Final = 10_000
-_IDS: Final = "ids"
 _ADD: Final = "add"
 _REMOVE: Final = "remove"
 
@@ -148,12 +147,8 @@ async def read_role_changes(
     context: RequestContext,
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Read `{ids, add, remove}`: users, and the roles to give to and to take from each."""
-    reader = FieldReader(await context.json_object(), frozenset({_IDS, _ADD, _REMOVE}))
-    ids, add, remove = reader.texts(_IDS, ()), reader.texts(_ADD, ()), reader.texts(_REMOVE, ())
-    if len(ids) > MOST_AT_ONCE:
-        reader.fault(_IDS, FieldRule.TOO_LONG)
-    elif not ids:
-        reader.fault(_IDS, FieldRule.REQUIRED)
+    reader = FieldReader(await context.json_object(), frozenset({"ids", _ADD, _REMOVE}))
+    ids, add, remove = ids_in(reader), reader.texts(_ADD, ()), reader.texts(_REMOVE, ())
     if not (add or remove):
         reader.fault(_ADD, FieldRule.REQUIRED)
     roles = await context.query(list_role_ids)
