@@ -34,7 +34,7 @@ from ostiary_core.model.decision import (
 from ostiary_core.model.fact import Acting as Acting, Fact as Fact, FactKind as FactKind
 from ostiary_core.model.fields import FieldFault as FieldFault, FieldRule as FieldRule
 from ostiary_core.model.instant import Arrival as Arrival, Instant as Instant, Monotonic as Monotonic
-from ostiary_core.model.permissions import Permission as Permission
+from ostiary_core.model.permissions import Permission as Permission, TokenPower as TokenPower
 from ostiary_core.model.policy import (
     SPECIFICATION as SPECIFICATION,
     Policy as Policy,

@@ -188,7 +188,7 @@ caller seems to have changed them.
 """
 
 BATCHES: Final = (
-    *("delete-people", "delete-clients", "delete-roles"),
+    *("delete-people", "delete-clients", "delete-roles", "invite-people"),
     *(
         "delete-and-register",
         "register-twice",

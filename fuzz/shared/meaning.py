@@ -107,6 +107,8 @@ def parts_of(step: Step) -> list[Step]:
     match step.change:
         case "delete-people":
             verb, more = Verb.DELETE_USER, replace(alone, user=step.other)
+        case "invite-people":
+            verb, more = Verb.INVITE_USER, replace(alone, user=step.other)
         case "delete-clients":
             verb, more = Verb.DELETE_CLIENT, replace(alone, client=step.other)
         case "delete-roles":

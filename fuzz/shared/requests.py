@@ -97,8 +97,8 @@ def _of_the_backend(call: Call) -> Request:
         field, value, _ = CHOICES[call.choice or ""]
         return json_request("PUT", f"/api/auth/{field}", call.login, {field: value})
     if call.verb is Verb.BATCH:
-        path, ids = _find_deleted(call)
-        return json_request("POST", f"{path}/batch-delete", call.login, {"ids": ids})
+        path, ids = _find_batch(call)
+        return json_request("POST", path, call.login, {"ids": ids})
     method, _, path = ROUTES[call.verb][0].partition(" ")
     content = SENT.get(call.verb)
     return json_request(
@@ -106,16 +106,17 @@ def _of_the_backend(call: Call) -> Request:
     )
 
 
-_DELETED: Final = {
-    Verb.DELETE_USER: ("/api/iam/users", "user_id"),
-    Verb.DELETE_ROLE: ("/api/iam/roles", "role_id"),
-    Verb.DELETE_CLIENT: ("/api/oauth/clients", "client_id"),
+_BATCHES: Final = {
+    Verb.DELETE_USER: ("/api/iam/users/batch-delete", "user_id"),
+    Verb.DELETE_ROLE: ("/api/iam/roles/batch-delete", "role_id"),
+    Verb.DELETE_CLIENT: ("/api/oauth/clients/batch-delete", "client_id"),
+    Verb.INVITE_USER: ("/api/iam/users/batch-invitation", "user_id"),
 }
 
 
-def _find_deleted(call: Call) -> tuple[str, list[str]]:
-    """Return the path of a batch's resource, and the identifiers to delete."""
-    path, name = _DELETED[call.parts[0].verb]
+def _find_batch(call: Call) -> tuple[str, list[str]]:
+    """Return the path of a batch, and the identifiers of its records."""
+    path, name = _BATCHES[call.parts[0].verb]
     return path, [str(getattr(part, name)) for part in call.parts]
 
 
@@ -125,7 +126,7 @@ def may_be_asked(call: Call) -> bool:
         case Verb.GIVE_SECRET:
             return False
         case Verb.BATCH:
-            return _is_batch_of_deletions(call)
+            return _is_batch_of_records(call)
         case Verb.CHANGE_PHONE | Verb.RECOVER_PASSWORD:
             # a malformed number is refused before the sender's login is checked
             return call.phone != NUMBERS["malformed"]
@@ -137,10 +138,10 @@ def may_be_asked(call: Call) -> bool:
             return True
 
 
-def _is_batch_of_deletions(call: Call) -> bool:
-    """Whether a batch only deletes records of one resource, each named once."""
+def _is_batch_of_records(call: Call) -> bool:
+    """Whether a batch does one thing with records of one resource, each named once."""
     verbs = {part.verb for part in call.parts}
-    return len(verbs) == 1 and verbs <= set(_DELETED) and len(set(_find_deleted(call)[1])) == len(call.parts)
+    return len(verbs) == 1 and verbs <= set(_BATCHES) and len(set(_find_batch(call)[1])) == len(call.parts)
 
 
 def _given(**values: str | None) -> Fields:

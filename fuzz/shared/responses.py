@@ -58,7 +58,7 @@ def _service_answer(call: Call, content: dict[str, Any]) -> Answer:
     )
 
 
-def _envelope_answer(call: Call, data: dict[str, Any]) -> Answer:
+def _envelope_answer(call: Call, data: Any) -> Answer:
     match call.verb:
         case Verb.USER_INFO:
             fields = (data.get("name"), None, data.get("locale"))
@@ -106,6 +106,11 @@ def _envelope_answer(call: Call, data: dict[str, Any]) -> Answer:
             return consent_of(str(data.get("redirectTo")))
         case Verb.REGISTER_ROLE | Verb.CHANGE_ROLE:
             return Answer(kind=AnswerKind.ROLE, permissions=tuple(sorted(data.get("permissions", ()))))
+        case Verb.BATCH if isinstance(data, list):
+            parts = zip(call.parts, data, strict=True)
+            return Answer(
+                kind=AnswerKind.BATCH, parts=tuple(_envelope_answer(part, each) for part, each in parts)
+            )
         case Verb.BATCH:
             return Answer(
                 kind=AnswerKind.BATCH, parts=(Answer(kind=AnswerKind.DONE),) * int(data.get("deleted", 0))

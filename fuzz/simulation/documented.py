@@ -66,7 +66,7 @@ def is_undocumented(call: Call, response: Response, *, by_form: bool, shown: str
     if response.status < 400:
         if call.face is Face.SHEET:
             return None if response.status == 200 else f"status {response.status} for a sheet"
-        if response.status not in SUCCESS.get(call.verb, (200,)):
+        if response.status not in SUCCESS.get(call.parts[0].verb if call.parts else call.verb, (200,)):
             return f"status {response.status} for {call.verb}"
         return _wrong_success(call, response)
     if call.verb is Verb.RECALL:

@@ -150,7 +150,7 @@ class Administration:
             first = random.choice(able or [self.picks.person()])
             there = random.choice([*self.history.names] or [self.picks.person()])
             return replace(step, by=None, user=first, other=there)
-        if change == "delete-people":
+        if change in ("delete-people", "invite-people"):
             others = (ADMINISTRATOR, *PEOPLE, *self.picks.deputies())
             return replace(step, user=self.picks.person(), other=random.choice(others))
         return replace(step, user=self.picks.person(), role=self.picks.role())

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from html.parser import HTMLParser
 from importlib.metadata import version
-from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
@@ -102,17 +101,11 @@ class Api(Caller):
         return expect_refusal(await self.call(method, path, json, **more), status, code)
 
     async def import_sheet(
-        self,
-        path: str,
-        sheet: bytes | Sequence[Any],
-        mode: str = "upsert",
-        preview: str = "",
-        options: Mapping[str, str] = MappingProxyType({}),
-        **headers: str,
+        self, path: str, sheet: bytes | Sequence[Any], mode: str = "upsert", preview: str = "", **headers: str
     ) -> httpx.Response:
         """The answer to a sheet, or to one with these rows, for the records at a path."""
         content = sheet if isinstance(sheet, bytes) else sheet_of(sheet)
-        file, data = ("rows.xlsx", content, SHEET), {"mode": mode, "preview": preview, **options}
+        file, data = ("rows.xlsx", content, SHEET), {"mode": mode, "preview": preview}
         return await self.call("POST", f"{path}/import", files={"file": file}, data=data, headers=headers)
 
     async def sign_in(self, username: str = "admin", password: str = ADMIN_PASSWORD) -> dict[str, Any]:

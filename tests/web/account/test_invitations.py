@@ -1,13 +1,14 @@
 """Invitations over the interface and by the pages: shown once, used once, and in no log and no store."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from structlog.testing import capture_logs
 
@@ -20,7 +21,7 @@ from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_web.application.resources.import_rows import MOST_HASHED_IN_A_REQUEST
 from ostiary_web.server.app_services import attach_services
 from tests.support.callers import BASE, Api, expect_refusal, expect_success
-from tests.support.files import sheet_of
+from tests.support.files import SHEET, sheet_of
 from tests.support.people import ANNAS_PHONE, holder_of, outbox, sign_in, with_phone
 from tests.support.served import Served, serving
 from tests.web.attacks.test_enumeration import watch_costs
@@ -276,10 +277,17 @@ INVITING = {"invite": "true", "send": "true"}
 USERS = "/api/iam/users"
 
 
+async def bring(api: Api, rows: Sequence[Sequence[str]], path: str = USERS, **options: str) -> httpx.Response:
+    """The answer to a sheet with these rows, under these options."""
+    file = ("rows.xlsx", sheet_of(rows), SHEET)
+    data = {"mode": "upsert", **options}
+    return await api.call("POST", f"{path}/import", files={"file": file}, data=data)
+
+
 async def test_an_import_invites_its_new_users_without_a_password(served: Served) -> None:
     root = await served.administrator()
     with with_gateway(served):
-        done = expect_success(await root.import_sheet(USERS, NEW, options=INVITING))
+        done = expect_success(await bring(root, NEW, **INVITING))
     sent, shown = done["invitations"]
     assert [sent["id"], shown["id"]] == done["cannotSignIn"]
     assert (sent["username"], sent["url"], sent["sent"]) == ("anna", None, True)
@@ -287,30 +295,28 @@ async def test_an_import_invites_its_new_users_without_a_password(served: Served
     for name, text in (("anna", outbox(served)[-1]["text"]), ("cy", shown["url"])):
         await served.api().succeed("POST", ACCEPT, acceptance(token_in(text), f"chosen by {name}"))
         await sign_in(served, name, f"chosen by {name}")
-    again = expect_success(await root.import_sheet(USERS, NEW[:2], options=INVITING))
+    again = expect_success(await bring(root, NEW[:2], **INVITING))
     assert "invitations" not in again, "nobody is new"
 
 
 async def test_an_import_invites_nobody_unasked_or_in_a_preview(served: Served) -> None:
     root = await served.administrator()
-    previewed = expect_success(await root.import_sheet(USERS, NEW, preview="true", options=INVITING))
+    previewed = expect_success(await bring(root, NEW, **INVITING, preview="true"))
     assert previewed["cannotSignIn"] == 2
     for row, options in zip(NEW[1:], ({}, {"send": "true"}, {"invite": "false"}), strict=True):
-        done = expect_success(await root.import_sheet(USERS, [NEW[0], row], options=options))
+        done = expect_success(await bring(root, [NEW[0], row], **options))
         assert "invitations" not in done
-    refused = expect_refusal(
-        await root.import_sheet(USERS, NEW, options={"invite": "yes", "send": "1"}), 400, "A0401"
-    )
+    refused = expect_refusal(await bring(root, NEW, invite="yes", send="1"), 400, "A0401")
     assert [error["path"] for error in refused["errors"]] == ["invite", "send"]
     roles = [["code", "name"], ["clerk", "Clerk"]]
-    assert expect_success(await root.import_sheet("/api/iam/roles", roles, options=INVITING))["created"] == 1
+    assert expect_success(await bring(root, roles, "/api/iam/roles", **INVITING))["created"] == 1
     assert not served.records()[Table.INVITATION]
 
 
 async def test_an_import_is_refused_before_it_is_read_to_who_may_not_invite(served: Served) -> None:
     async def refused(api: Api, code: str) -> None:
         with watch_costs(served) as work:
-            expect_refusal(await api.import_sheet(USERS, NEW, options=INVITING), 403, code)
+            expect_refusal(await bring(api, NEW, **INVITING), 403, code)
         assert "hash" not in work
         assert "BatchRequested" not in work
 
@@ -329,13 +335,13 @@ async def test_an_import_is_refused_before_it_is_read_to_who_may_not_invite(serv
     weak, able = served.api(), served.api()
     weak.token, able.token = tokens
     await refused(weak, "A0403")
-    assert len(expect_success(await able.import_sheet(USERS, NEW, options=INVITING))["invitations"]) == 2
+    assert len(expect_success(await bring(able, NEW, **INVITING))["invitations"]) == 2
 
 
 async def test_an_import_that_goes_on_after_its_request_is_refused_with_invitations(served: Served) -> None:
     root = await served.administrator()
     rows = [NEW[0], *([f"u{each}", "U", "", "x password"] for each in range(MOST_HASHED_IN_A_REQUEST + 1))]
-    refused = expect_refusal(await root.import_sheet(USERS, rows, options=INVITING), 400, "A0401")
+    refused = expect_refusal(await bring(root, rows, **INVITING), 400, "A0401")
     assert [error["path"] for error in refused["errors"]] == ["invite"]
     assert (await root.succeed("GET", USERS))["total"] == 1
 
@@ -351,5 +357,5 @@ async def test_an_import_is_answered_although_its_invitations_fail(
         return await decide(event, *given, **named)
 
     monkeypatch.setattr(served.service.turns, "decide", fail_second)
-    done = expect_success(await root.import_sheet(USERS, NEW, options=INVITING))
+    done = expect_success(await bring(root, NEW, **INVITING))
     assert (done["created"], len(done["cannotSignIn"]), "invitations" in done) == (3, 2, False)
