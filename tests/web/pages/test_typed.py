@@ -13,6 +13,7 @@ from tests.support.served import Served
 
 NEW = "/admin/people/new"
 TYPED = {"username": "li", "name": '"Li" & <b>', "password": "a first password", "phone": "+8613800000009"}
+CHOSEN = {"locale": "zh-CN", "timezone": "America/Lima"}
 
 
 async def end_session(served: Served, browser: Browser) -> None:
@@ -27,7 +28,7 @@ async def send_after_the_end(served: Served) -> tuple[Browser, httpx.Response]:
     browser = await served.sign_in_browser()
     page = await browser.get(NEW)
     await end_session(served, browser)
-    return browser, await browser.submit(page, TYPED, to=NEW)
+    return browser, await browser.submit(page, {**TYPED, **CHOSEN}, to=NEW)
 
 
 def fields_on(page: httpx.Response) -> dict[str, str]:
@@ -47,6 +48,8 @@ async def test_a_form_whose_session_ended_comes_back_as_it_was_filled_but_for_pa
     page = await browser.follow(await browser.log_in(page))
     assert "What you had entered is filled in again" in page.text
     assert {name: fields_on(page)[name] for name in TYPED} == {**TYPED, "password": ""}
+    chosen = re.findall("<option[^>]* selected[^>]*>([^<]+)", page.text)
+    assert chosen == ["中文", "America/Lima"], "a list that has values, and one that has texts alone"
     assert "filled in again" not in (await browser.get(NEW)).text, "once"
 
 

@@ -6,7 +6,7 @@ Hidden fields, passwords and files are left as they are.
 
 import re
 from collections.abc import Mapping, Sequence
-from html import escape
+from html import escape, unescape
 from html.parser import HTMLParser
 from typing import Final
 
@@ -43,6 +43,8 @@ class _Filler(HTMLParser):
         self._notice = notice
         self._is_inside = False
         self._chosen: Sequence[str] | None = None
+        self._option: int | None = None
+        """Place in `parts` of the start of an option whose value is its text."""
         self._is_replaced = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -59,7 +61,10 @@ class _Filler(HTMLParser):
         name, kind = given.get("name", ""), given.get("type", "text")
         values = self._typed.get(name, [])
         if tag == "option" and self._chosen is not None:
-            return _set(text, "selected", given.get("value", "") in self._chosen)
+            if "value" not in given:
+                self._option = len(self.parts)
+                return text
+            return _set(text, "selected", given["value"] in self._chosen)
         if tag == "select":
             self._chosen = values or None
         elif tag == "textarea" and values:
@@ -77,11 +82,20 @@ class _Filler(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag == "form":
             self._is_inside = False
+        elif tag == "option":
+            self._choose_by_text()
         elif tag == "select":
             self._chosen = None
         elif tag == "textarea":
             self._is_replaced = False
         self.parts.append(f"</{tag}>")
+
+    def _choose_by_text(self) -> None:
+        if self._option is not None and self._chosen is not None:
+            start, *rest = self.parts[self._option :]
+            is_chosen = unescape("".join(rest)).strip() in self._chosen
+            self.parts[self._option] = _set(start, "selected", is_chosen)
+        self._option = None
 
     def _keep(self, text: str) -> None:
         if not self._is_replaced:
