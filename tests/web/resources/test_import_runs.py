@@ -48,9 +48,9 @@ async def hashing(served: Served, monkeypatch: pytest.MonkeyPatch, autojump_cloc
     return Hashing(served, monkeypatch)
 
 
-def people(number: int = MANY, **last: Any) -> list[Sequence[Any]]:
+def people(number: int = MANY, prefix: str = "u", **last: Any) -> list[Sequence[Any]]:
     """A sheet of so many, the last of them with other fields."""
-    rows = [{"username": f"u{each}", "name": f"U {each}", "phone": None} for each in range(number)]
+    rows = [{"username": f"{prefix}{each}", "name": f"U {each}", "phone": None} for each in range(number)]
     rows[-1] |= last
     headings = ["username", "Name", "Telephone", "password"]
     return [headings, *([*row.values(), "a good password"] for row in rows)]
@@ -127,16 +127,13 @@ async def test_few_runs_go_on_at_a_time_and_others_are_told_when_to_come_again(h
     third = await api.import_sheet(USERS, people(), "insert")
     expect_refusal(third, 429, "A0429")
     assert third.headers["Retry-After"] == "30"
-    hashing.let(2 * MANY + MOST_HASHED_IN_A_REQUEST)
+    hashing.let(2 * MANY)
     # One of them makes the people, and to the other they are there.
     assert sorted([(await await_end(api, each)).status_code for each in addresses]) == [200, 409]
+    # Those who are there are refused before anything is hashed.
     assert (await api.import_sheet(USERS, people(MOST_HASHED_IN_A_REQUEST), "insert")).status_code == 409
-    # With "insert" they would be refused before anything is hashed.
-    assert [(await api.import_sheet(USERS, people(), "upsert")).status_code for _ in range(3)] == [
-        202,
-        202,
-        429,
-    ]
+    begun = [(await api.import_sheet(USERS, people(prefix=each), "insert")).status_code for each in "vwx"]
+    assert begun == [202, 202, 429]
     hashing.let(2 * MANY)
 
 
