@@ -25,7 +25,7 @@ from fuzz.model import (
 from fuzz.model.permissions import find_administrator
 from fuzz.model.realm import Realm
 from fuzz.model.records import Refusal, User, Verdict, is_recorded, refuse
-from fuzz.shared.calls import ADMINISTRATION, Answer, AnswerKind, Call, Verb
+from fuzz.shared.calls import ADMINISTRATION, Answer, AnswerKind, Call, Verb, moves_roles
 from fuzz.shared.initial_states import Settings
 
 __all__ = ["Model", "Realm", "User", "Verdict"]
@@ -108,7 +108,14 @@ class Model:
             else (Answer(kind=AnswerKind.DONE),) * len(call.parts)
         )
         parts = zip(call.parts, shown, strict=True)
+        held = [user.roles for user in self.realm.users.values()]
         self.realm.before_batch = began
         answers = tuple(_apply(self.realm, part, now, one).answer for part, one in parts)
         self.realm.before_batch = None
-        return Verdict(Answer(kind=AnswerKind.BATCH, parts=answers), "a batch is done whole"), False
+        done = Answer(kind=AnswerKind.BATCH, parts=answers)
+        if moves_roles(call):
+            moved = sum(
+                user.roles != before for user, before in zip(self.realm.users.values(), held, strict=True)
+            )
+            done = done._replace(noted=(moved,))
+        return Verdict(done, "a batch is done whole"), False

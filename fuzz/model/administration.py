@@ -120,6 +120,11 @@ def import_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 def change_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user = find_user(realm, call, now)
+    if call.moves is not None and call.roles is None:
+        moved = frozenset({call.role_id or ""})
+        roles = user.roles | moved if call.moves == "give" else user.roles - moved
+        verdict = change_user(realm, call._replace(roles=tuple(sorted(roles)), moves=None), now, given)
+        return verdict._replace(answer=DONE) if verdict.answer.kind is AnswerKind.USER else verdict
     require_fields_in_order(
         call,
         username=(user.username, call.new_username),

@@ -165,6 +165,8 @@ class Call(NamedTuple):
     """Whether an import may change existing records."""
     roles: tuple[str, ...] | None = None
     role_id: str | None = None
+    moves: Literal["give", "take"] | None = None
+    """Whether `role_id` is given to the user or taken, of a part of a batch that does so to several."""
     permissions: tuple[str, ...] | None = None
     redirect_uri: str | None = None
     verifier: str | None = None
@@ -303,6 +305,13 @@ def split_batch(call: Call, answer: Answer) -> list[tuple[Call, Answer]]:
         return []
     named = (fault.partition(":") for fault in answer.error.split(",") if ":" in fault)
     return [(call.parts[int(place)], refusal(error)) for place, _, error in named]
+
+
+def moves_roles(call: Call) -> bool:
+    """Whether the call is a batch that gives a role to users or takes it from them, over HTTP."""
+    return call.verb is Verb.BATCH and all(
+        part.moves is not None and part.roles is None for part in call.parts
+    )
 
 
 def refusal(error: str) -> Answer:

@@ -99,6 +99,8 @@ class History:
                 self._note_change(call, answer)
             case AnswerKind.ROLE:
                 self.roles.add(call.role_id or "")
+            case AnswerKind.DONE if call.moves is not None:
+                self._note_moved_role(call)
             case AnswerKind.DONE:
                 self._note_done(call, answer)
             case AnswerKind.USER if call.verb in (Verb.ENABLE_USER, Verb.DISABLE_USER):
@@ -246,6 +248,12 @@ class History:
             del self.names[user.username]
         user.username = answer.username or user.username
         self.names[user.username] = user
+
+    def _note_moved_role(self, call: Call) -> None:
+        user = self.users.get(call.user_id or "")
+        if user is not None:
+            kept = tuple(each for each in user.roles if each != call.role_id)
+            user.roles = (*kept, call.role_id or "") if call.moves == "give" else kept
 
     def _note_secret(self, call: Call, now: int, answer: Answer) -> None:
         client_id, secret = call.client_id or "", answer.secret or ""

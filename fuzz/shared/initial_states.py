@@ -196,6 +196,8 @@ BATCHES: Final = (
         "role-for-somebody",
         "change-roles",
         "another-administrator",
+        "give-role",
+        "take-role",
     ),
 )
 """Batches, each done whole or not at all; `meaning.parts_of` lists the parts of each."""

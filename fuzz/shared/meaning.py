@@ -127,6 +127,9 @@ def parts_of(step: Step) -> list[Step]:
             verb, more = Verb.REGISTER_CLIENT, alone
         case "import-twice":
             return [replace(step, verb=Verb.IMPORT_USER, change="no-role")] * 2
+        case "give-role" | "take-role":
+            moved = replace(step, verb=Verb.CHANGE_USER)
+            return [moved, replace(moved, user=step.other)]
         case "role-for-somebody":
             registered = replace(step, verb=Verb.REGISTER_ROLE, change="people")
             return [registered, replace(step, verb=Verb.CHANGE_USER, change="role")]
@@ -142,6 +145,7 @@ def _user_change(history: History, step: Step, base: Call) -> Call:
     others = [one for one in history.names.values() if one is not user]
     phones = [one.phone for one in others if one.phone is not None]
     new_phone, role = f"+{20_000_000 + step.number}", step.role or ""
+    held = () if user is None else user.roles
     changes: dict[str | None, dict[str, Any]] = {
         "renamed": {"new_username": f"{(step.user or '').partition('-')[0]}-{step.number}"},
         "taken-name": {"new_username": others[0].username if others else step.user},
@@ -151,7 +155,13 @@ def _user_change(history: History, step: Step, base: Call) -> Call:
         "no-phone": {"phone": ""},
         "must-change": {"must_change": True},
         "role": {"roles": (role,)},
-        "another-role": {"roles": tuple(dict.fromkeys((*(() if user is None else user.roles), role)))},
+        "another-role": {"roles": tuple(dict.fromkeys((*held, role)))},
+        "give-role": {"roles": tuple(dict.fromkeys((*held, role))), "role_id": role, "moves": "give"},
+        "take-role": {
+            "roles": tuple(each for each in held if each != role),
+            "role_id": role,
+            "moves": "take",
+        },
         "no-such-role": {"roles": ("nobody",)},
         "no-role": {"roles": ()},
         "promoted": {"roles": (SUPER_ADMINISTRATOR,)},

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final
 from urllib.parse import urlencode
 
-from fuzz.shared.calls import AT_THE_CONSENT_PAGE, AT_THE_TOKEN_SERVICE, Call, Face, Verb
+from fuzz.shared.calls import AT_THE_CONSENT_PAGE, AT_THE_TOKEN_SERVICE, Call, Face, Verb, moves_roles
 from fuzz.shared.http_client import Fields, Request, basic, form_request, json_request
 from fuzz.shared.initial_states import CHOICES, NUMBERS
 from fuzz.shared.routes import ROUTES, SENT, fill_path
@@ -96,6 +96,11 @@ def _of_the_backend(call: Call) -> Request:
     if call.verb is Verb.CHOOSE:
         field, value, _ = CHOICES[call.choice or ""]
         return json_request("PUT", f"/api/auth/{field}", call.login, {field: value})
+    if moves_roles(call):
+        part = call.parts[0]
+        given = {"add" if part.moves == "give" else "remove": [part.role_id]}
+        named = [each.user_id for each in call.parts]
+        return json_request("POST", "/api/iam/users/batch-roles", call.login, {"ids": named, **given})
     if call.verb is Verb.BATCH:
         path, ids = _find_batch(call)
         return json_request("POST", path, call.login, {"ids": ids})
@@ -126,7 +131,7 @@ def may_be_asked(call: Call) -> bool:
         case Verb.GIVE_SECRET:
             return False
         case Verb.BATCH:
-            return _is_batch_of_records(call)
+            return _is_batch_of_records(call) or _is_batch_of_moves(call)
         case Verb.CHANGE_PHONE | Verb.RECOVER_PASSWORD:
             # a malformed number is refused before the sender's login is checked
             return call.phone != NUMBERS["malformed"]
@@ -142,6 +147,12 @@ def _is_batch_of_records(call: Call) -> bool:
     """Whether a batch does one thing with records of one resource, each named once."""
     verbs = {part.verb for part in call.parts}
     return len(verbs) == 1 and verbs <= set(_BATCHES) and len(set(_find_batch(call)[1])) == len(call.parts)
+
+
+def _is_batch_of_moves(call: Call) -> bool:
+    """Whether a batch gives a role to users, or takes it from them, each named once."""
+    named = {part.user_id for part in call.parts}
+    return all(part.moves is not None for part in call.parts) and len(named) == len(call.parts)
 
 
 def _given(**values: str | None) -> Fields:

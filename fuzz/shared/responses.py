@@ -12,6 +12,7 @@ from fuzz.shared.calls import (
     Verb,
     canonical_codes,
     consent_of,
+    moves_roles,
     refusal,
 )
 from fuzz.shared.http_client import Response
@@ -111,6 +112,9 @@ def _envelope_answer(call: Call, data: Any) -> Answer:
             return Answer(
                 kind=AnswerKind.BATCH, parts=tuple(_envelope_answer(part, each) for part, each in parts)
             )
+        case Verb.BATCH if moves_roles(call):
+            done = (Answer(kind=AnswerKind.DONE),) * len(call.parts)
+            return Answer(kind=AnswerKind.BATCH, parts=done, noted=(data.get("changed"),))
         case Verb.BATCH:
             return Answer(
                 kind=AnswerKind.BATCH, parts=(Answer(kind=AnswerKind.DONE),) * int(data.get("deleted", 0))

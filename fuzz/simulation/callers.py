@@ -119,6 +119,9 @@ class Callers:
         call = call_of(self.history, step)
         if not may_be_asked(call):
             return
+        if call.verb is Verb.BATCH and call.parts[0].moves is not None:
+            # Over HTTP a role is given or taken, whatever the others are by then.
+            call = call._replace(parts=tuple(part._replace(roles=None) for part in call.parts))
         at_the_desk = call.verb in ADMINISTRATION and call.login is None
         if at_the_desk:
             call = _by(call, await self.sign_in_at(DESK))

@@ -12,10 +12,10 @@ from copy import deepcopy
 from typing import Final, NamedTuple
 
 from fuzz.model import Model
-from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
+from fuzz.shared.calls import Answer, AnswerKind, Call, Verb, moves_roles
 from fuzz.shared.invariants import EXPLAINED, GUARDED, RECORDED, SOURCED, TIMELY, Violation
 from fuzz.simulation.operations import Operation, Outcome
-from fuzz.simulation.order import Event, Judged, follow
+from fuzz.simulation.order import BEFORE_THE_BATCH, Event, Judged, follow
 from fuzz.simulation.order_search import MOST_TRIES, Tries, search_orders
 from fuzz.simulation.witness import AHEAD, Seen, Witness
 from ostiary_core.model.audit import AuditEntry
@@ -87,6 +87,9 @@ def _find_unrecorded(judged: Judged, trail: Sequence[AuditEntry]) -> Iterator[Vi
     """Yield the first refusal of an administrator that is missing in the trail."""
     recorded = {None, *(entry.actor_id for entry in trail if entry.kind is FactKind.ADMINISTRATOR_REFUSED)}
     for operation, verdict in judged:
+        answer = operation.answer
+        if moves_roles(operation.call) and answer is not None and answer.error in BEFORE_THE_BATCH:
+            continue
         if operation.outcome is Outcome.ANSWERED and verdict.recorded_for not in recorded:
             yield Violation(
                 RECORDED,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fuzz.model import Model, Verdict
-from fuzz.shared.calls import Answer, AnswerKind, Call, Face, Verb, split_batch
+from fuzz.shared.calls import Answer, AnswerKind, Call, Face, Verb, moves_roles, split_batch
 from fuzz.simulation.operations import Operation, Outcome
 
 LEAST: Final = {
@@ -21,6 +21,10 @@ LEAST: Final = {
     Verb.RESET_SECRET: AnswerKind.SECRET,
 }
 
+
+_CHANGED_MEANWHILE: Final = "A0409"
+BEFORE_THE_BATCH: Final = ("A0401", "A0404")
+"""Refusals of a batch that moves roles before any part is judged: a role or a user is unknown."""
 
 _AFTER_THE_ANSWER: Final = ("A0429", "A1001")
 """Refusals of a text code that come after its answer.
@@ -77,6 +81,8 @@ def apply(model: Model, event: Event) -> Verdict:
         assert operation.answer is not None
         if event.may_be_slowed:
             return Verdict(operation.answer, "whoever guesses is made to wait")
+        if moves_roles(call) and operation.answer.error == _CHANGED_MEANWHILE:
+            return Verdict(operation.answer, "whose roles another administrator moved meanwhile keep them")
         return model.judge(call, event.now, operation.answer)
     given = Answer(kind=LEAST.get(call.verb, AnswerKind.DONE), code=event.code)
     verdict = model.judge(call, event.now, given)
@@ -104,7 +110,8 @@ def explains(operation: Operation, expected: Answer) -> bool:
         return expected.kind is AnswerKind.OFFERED and expected.ask
     if call.verb is Verb.BATCH and given.kind is expected.kind is AnswerKind.REFUSED:
         # HTTP names only the first refusal; the model names all.
-        return given.error in {refused.error for _, refused in split_batch(call, expected)}
+        named = {refused.error for _, refused in split_batch(call, expected)}
+        return given.error in named or (moves_roles(call) and given.error in BEFORE_THE_BATCH)
     if call.verb is Verb.REQUEST_TEXT_CODE and expected.error in _AFTER_THE_ANSWER and given.code is None:
         return True
     if call.face is Face.PAGE and given.kind is not AnswerKind.REFUSED:

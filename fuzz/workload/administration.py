@@ -135,7 +135,7 @@ class Administration:
     def _batch(self, step: Step) -> Step:
         """Complete a batch, done whole or not at all; its parts are mostly of one kind."""
         random = self.random
-        change = random.choice((*BATCHES, *("another-administrator",) * 4))
+        change = random.choice((*BATCHES, *("another-administrator",) * 4, *("give-role", "take-role") * 2))
         step = replace(step, change=change, by=self.picks.administrator())
         if change == "delete-clients":
             client, other = random.sample((*self.picks.clients, "spare"), 2)
@@ -143,6 +143,15 @@ class Administration:
         if change in ("delete-roles", "change-roles"):
             role, other = random.sample(ROLES, 2)
             return replace(step, role=role, other=other)
+        if change in ("give-role", "take-role"):
+            # Not to the caller: the interface refuses it, and the rules do not.
+            own = self.history.sessions.get(step.by.number) if step.by is not None else None
+            names = [
+                name for name, one in self.history.names.items() if own is None or one.user_id != own.user_id
+            ]
+            if len(names) > 1:
+                user, other = random.sample(names, 2)
+                return replace(step, user=user, other=other, role=self.picks.role())
         if change == "register-twice":
             return replace(step, client=self.picks.client(spare=True))
         if change == "another-administrator":
@@ -160,7 +169,7 @@ class Administration:
         random = self.random
         kinds = (("roles",), ("people", "people", "helpdesk"), ("clients", "sessions", "nothing"))
         allowed = random.sample([random.choice(kind) for kind in kinds], len(kinds))
-        return [
+        steps = [
             step
             for name, role, change in zip(PEOPLE, ROLES, allowed, strict=True)
             for step in (
@@ -169,6 +178,11 @@ class Administration:
                 Step(number=0, at=0, verb=Verb.CHANGE_USER, user=name, role=role, change="role"),
             )
         ]
+        if random.random() < 0.5:
+            # Two of them have what the third may do, too.
+            two = Step(number=0, at=0, verb=Verb.BATCH, user=PEOPLE[0], other=PEOPLE[1], change="give-role")
+            steps.append(replace(two, role=ROLES[-1]))
+        return steps
 
     def actions_of_deputy(self, name: str, by: Ref) -> list[Step]:
         """Return actions that a user with a role may or may not do, mostly on others with a role."""
