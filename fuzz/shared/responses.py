@@ -31,7 +31,7 @@ def answer_of(call: Call, response: Response) -> Answer:
         return refusal(response.error or str(response.status))
     if call.verb in AT_THE_TOKEN_SERVICE:
         return _service_answer(call, content)
-    return _envelope_answer(call, response.data)
+    return _envelope_answer(call, content.get("data") or {})
 
 
 def _service_answer(call: Call, content: dict[str, Any]) -> Answer:
