@@ -55,6 +55,7 @@ from ostiary_core.model.reply import BatchDone, BatchPreviewed, BatchRefused, Re
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import consent, token_service
 from ostiary_core.users import (
+    acknowledgement,
     first_administrator,
     invitation,
     own_account,
@@ -282,6 +283,7 @@ _KEYS: Final[Mapping[type[Event], Callable[[Any], Keys]]] = MappingProxyType(
         ),
         events.SessionForcedOut: lambda it: by_caller(it.caller, session_key(it.session_id)),
         events.EverybodyForcedOut: lambda it: by_caller(it.caller, *map(client_key, it.client_ids)),
+        events.WarningAcknowledged: lambda it: by_caller(it.caller),
         # No event of a batch names a consent.
         events.BatchRequested: lambda it: roots(*(key for part in it.events for key in keys(part).roots)),
         # --- the operator, and the runtime itself
@@ -373,6 +375,7 @@ RULES: Final = _table(
     _administration(events.OldSecretEnded, client_secret.end_old),
     _administration(events.SessionForcedOut, user_administration.force_out_session),
     _administration(events.EverybodyForcedOut, client.force_out_everybody),
+    _administration(events.WarningAcknowledged, acknowledgement.acknowledge),
     _rule(events.BatchRequested, _decide_batch),
     # --- the operator, and the runtime itself
     _rule(events.FirstAdministratorCreated, first_administrator.create_first_administrator),

@@ -24,6 +24,7 @@ from fuzz.model.records import (
     require_fields_in_order,
 )
 from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
+from fuzz.shared.initial_states import KNOWN_WARNINGS
 from fuzz.shared.odd_fields import faults_of, is_odd, read_sent
 
 
@@ -235,6 +236,13 @@ def end_session(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         require_reach_of(realm, call, now, session.user, "a login of who is above is out of reach")
     session.ended = True
     return Verdict(DONE, "administrator force-logs-out one session: it ends")
+
+
+def acknowledge(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    require_permission(realm, call, now)
+    if call.choice not in KNOWN_WARNINGS:
+        return refuse("A0401", "a warning begins with the name of its kind", "warning")
+    return Verdict(DONE, "whoever sees the overview acknowledges a warning: nothing but the trail has it")
 
 
 def sweep(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:

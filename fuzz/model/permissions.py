@@ -23,6 +23,7 @@ PERMISSION: Final[Mapping[Verb, str]] = {
     Verb.CHANGE_ROLE: "iam.role.update",
     Verb.DELETE_ROLE: "iam.role.delete",
     Verb.END_SESSION: "monitor.online.kill",
+    Verb.ACKNOWLEDGE: "monitor.online.list",
     Verb.REGISTER_CLIENT: "oauth.client.create",
     Verb.CHANGE_CLIENT: "oauth.client.update",
     Verb.ENABLE_CLIENT: "oauth.client.update",

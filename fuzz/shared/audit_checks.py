@@ -15,6 +15,9 @@ from ostiary_core.model.user import USER
 _LONGEST: Final = 4_000
 """Longest recorded value, in characters."""
 
+_CHANGE_NOTHING: Final = (FactKind.ADMINISTRATOR_REFUSED, FactKind.WARNING_ACKNOWLEDGED)
+"""Kinds of facts that name the missing permission or the warning, and go with no write."""
+
 _DAY_MS: Final = 24 * 60 * 60 * 1_000
 
 _Fields = dict[str, tuple[object, object]]
@@ -60,8 +63,7 @@ def faults_of_facts(decision: Decision) -> Iterator[Violation]:
             written.setdefault((type(kept), str(kept.key.id)), []).append(moved)
     recorded: dict[tuple[type[Record], str], list[_Fields]] = {}
     for fact in decision.facts:
-        # A refusal names the missing permission and changes nothing.
-        if fact.changes and fact.kind is not FactKind.ADMINISTRATOR_REFUSED:
+        if fact.changes and fact.kind not in _CHANGE_NOTHING:
             in_fact: _Fields = {each.field: (each.before, each.after) for each in fact.changes}
             recorded.setdefault(_subject(fact), []).append(in_fact)
     yield from _faults_of_recovery(decision)

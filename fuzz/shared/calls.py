@@ -53,6 +53,7 @@ class Verb(StrEnum):
     CHANGE_ROLE = "change-role"
     DELETE_ROLE = "delete-role"
     END_SESSION = "end-session"
+    ACKNOWLEDGE = "acknowledge"
     REGISTER_CLIENT = "register-client"
     CHANGE_CLIENT = "change-client"
     ENABLE_CLIENT = "enable-client"

@@ -117,9 +117,12 @@ PERMISSIONS: Final[dict[str, tuple[str, ...]]] = {
     "people": ("iam.user.create", "iam.user.update", "iam.user.delete"),
     "clients": ("oauth.client.list", "oauth.client.create", "oauth.client.update", "oauth.client.delete"),
     "roles": ("iam.role.create", "iam.role.update", "iam.role.delete", "iam.user.update"),
-    "sessions": ("monitor.online.kill",),
+    "sessions": ("monitor.online.kill", "monitor.online.list"),
 }
 """Permissions of roles in these worlds."""
+KNOWN_WARNINGS: Final = ("backup", "secrets app")
+WARNINGS: Final = (*KNOWN_WARNINGS, "weather")
+"""Identifiers of warnings of the overview, the last of no known kind."""
 TOKEN_POWERS: Final = (
     (),
     ("iam.user.credentials", "iam.role.assign"),

@@ -83,7 +83,7 @@ def call_of(history: History, step: Step) -> Call:
         return base
     if verb in ABOUT_OWN_FACTOR | WITH_A_TICKET:
         return _factor_call(history, step, base)
-    if verb is Verb.CHOOSE:
+    if verb in (Verb.CHOOSE, Verb.ACKNOWLEDGE):
         return base._replace(choice=step.change)
     if verb is Verb.SHOW_ACCOUNT:
         allowed = PERMISSIONS.get(step.change or "nothing", ())

@@ -18,6 +18,7 @@ from fuzz.shared.initial_states import (
     ROLES,
     SEEN,
     USER_CHANGES,
+    WARNINGS,
 )
 from fuzz.shared.odd_fields import ODD_FIELDS
 from fuzz.shared.steps import CHANGES_A_RECORD, Kind, Ref, Step, Twist
@@ -61,6 +62,8 @@ class Administration:
             return self._batch(step)
         if step.verb is Verb.FORCE_OUT_ALL:
             return replace(step, by=self.picks.administrator())
+        if step.verb is Verb.ACKNOWLEDGE:
+            return replace(step, change=self.random.choice(WARNINGS), by=self.picks.administrator())
         if step.verb in ABOUT_ROLES:
             change = None if step.verb is Verb.DELETE_ROLE else self.random.choice(tuple(PERMISSIONS))
             if step.verb is Verb.IMPORT_ROLE and self.random.random() < 0.2:
@@ -206,6 +209,7 @@ class Administration:
             replace(step, change="no-role", user=name),
             replace(step, verb=Verb.FORCE_OUT_USER, user=ADMINISTRATOR),
             Step(number=0, at=0, verb=Verb.FORCE_OUT_ALL, by=by),
+            Step(number=0, at=0, verb=Verb.ACKNOWLEDGE, by=by, change=random.choice(WARNINGS)),
         ]
         machines = [one for one in self.history.grants[-8:] if one.user_id is None]
         actions += [

@@ -57,6 +57,7 @@ WEIGHTS: Final[dict[Verb, float]] = {
     Verb.CHANGE_ROLE: 0.3,
     Verb.DELETE_ROLE: 0.25,
     Verb.END_SESSION: 0.7,
+    Verb.ACKNOWLEDGE: 0.3,
     Verb.REGISTER_CLIENT: 0.3,
     Verb.CHANGE_CLIENT: 1.5,
     Verb.ENABLE_CLIENT: 1.2,

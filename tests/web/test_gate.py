@@ -126,7 +126,7 @@ iam.user.delete  ASK /admin/selected/users/delete
 iam.role.list    GET /api/iam/permissions
 iam.role.delete  ASK /admin/selected/roles/delete
 monitor.online.list  GET /api/monitor/online-users, GET /api/monitor/overview, GET /admin, GET /admin/online,
-    POST /admin/online
+    POST /admin/online, POST /api/monitor/overview/acknowledge, POST /admin/overview/acknowledge
 monitor.online.kill  DELETE /api/monitor/online-users/<session_id>, ASK /admin/online/end
 audit.read  GET /api/audit/events, GET /api/audit/events/export, GET /admin/audit, POST /admin/audit,
     GET /api/audit/sessions/<session_id>/explain, GET /admin/audit/export,
@@ -348,6 +348,8 @@ def right_content(route: Route, address: str, name: str, record_id: str = "nobod
             content = {"ids": [record_id]}
         case "POST", "batch-roles":
             content = {"ids": [record_id], "remove": ["super_admin"]}
+        case "POST", "acknowledge":
+            content = {"warning": "backup"}
         case "POST", "invitations":
             content = {"user_ids": record_id}
         case "PUT", "enabled":

@@ -74,6 +74,7 @@ from ostiary_core.events.administration import (
     UserRegistered as UserRegistered,
     UserRequested as UserRequested,
     UserUnlocked as UserUnlocked,
+    WarningAcknowledged as WarningAcknowledged,
     WrongSecretsCounted as WrongSecretsCounted,
 )
 from ostiary_core.events.authorization import (

@@ -302,6 +302,15 @@ class EverybodyForcedOut(Event):
 
 
 @immutable(kw_only=True)
+class WarningAcknowledged(Event):
+    """An administrator has seen a warning of the overview, which need not show it for some days."""
+
+    caller: Caller
+    warning: str
+    """Identifier of the warning: its kind, and after a space what it is about."""
+
+
+@immutable(kw_only=True)
 class GraceExpired(Event):
     """The sweeper found a session whose salt may have outlived its use (READINGS 1)."""
 

@@ -58,6 +58,7 @@ class FactKind(StrEnum):
     CLIENT_SECRET_RESET = "client-secret-reset"
     CLIENT_SECRET_ADDED = "client-secret-added"
     CLIENT_OLD_SECRET_ENDED = "client-old-secret-ended"
+    WARNING_ACKNOWLEDGED = "warning-acknowledged"
     ADMINISTRATOR_REFUSED = "administrator-refused"
     REFUSED = "refused"
 

@@ -6,11 +6,14 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta
 from quart import request
 
+from ostiary_core.events import WarningAcknowledged
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.why import Why
+from ostiary_core.users.acknowledgement import LONGEST_WARNING
 from ostiary_net.observability.summaries import HOUR_MS, Metric, Milestone
+from ostiary_web.api.body_texts import longest, read_texts
 from ostiary_web.application.answer_data import AnswerData, Count, Time, time_or_none
 from ostiary_web.application.overview_counts import (
     Counts,
@@ -126,6 +129,13 @@ async def show_overview(context: RequestContext) -> OverviewRecord:
     counted, kinds = list_visible_metrics(context)
     found = await context.query(make_overview_query(Span.between(start, end, zone), counted, kinds))
     return _record(context, found, await findings_for(context), Metric.STARTED in counted)
+
+
+@overview.post("/api/monitor/overview/acknowledge", gate=require_permission(Permission.ONLINE_LIST))
+async def acknowledge_warning(context: RequestContext) -> None:
+    """Record that a warning was seen: the overview's page folds it away for some days."""
+    fields = await read_texts(context, warning=longest(LONGEST_WARNING))
+    await context.decide(WarningAcknowledged(caller=context.caller, warning=fields["warning"]))
 
 
 def _faults(start: Instant, end: Instant) -> tuple[FieldFault, ...]:

@@ -9,6 +9,7 @@ from ostiary_core.model.records import GrantType
 from ostiary_core.model.role import ROLE
 from ostiary_core.model.user import USER
 from ostiary_core.model.why import Why
+from ostiary_core.users.acknowledgement import LONGEST_WARNING, WARNING_KINDS
 from ostiary_web.api.resources.clients import ClientSecret
 from ostiary_web.api_document.lists import narrowing_parameters, page_parameters, time_parameters
 from ostiary_web.api_document.members import members_of_change, members_of_new
@@ -207,7 +208,14 @@ OVERVIEW: Final[Mapping[str, DescribedOperation]] = {
                 }
             )
         ),
-    )
+    ),
+    "POST /api/monitor/overview/acknowledge": DescribedOperation(
+        "acknowledgeWarning",
+        description="`warning` is the identifier of a warning: its kind, one of "
+        + ", ".join(f"`{kind}`" for kind in WARNING_KINDS)
+        + ", and after a space what it is about.",
+        body=Body({"warning": text(1, LONGEST_WARNING)}),
+    ),
 }
 AUDIT: Final[Mapping[str, DescribedOperation]] = {
     "GET /api/audit/events": DescribedOperation(

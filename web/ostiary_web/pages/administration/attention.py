@@ -2,7 +2,7 @@
 
 import heapq
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Final
 
@@ -10,8 +10,10 @@ from ostiary_core.model.fact import FactKind
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import CLIENTS, USERS, Listing
+from ostiary_core.users.acknowledgement import is_warning
 from ostiary_net.observability.summaries import HOUR_MS, Metric, Milestone
 from ostiary_web.application.overview_counts import LATE_SECONDS, findings_for
+from ostiary_web.pages.administration.acknowledged import Acknowledged, list_acknowledged
 from ostiary_web.pages.administration.overview_view import View
 from ostiary_web.pages.context import PageContext
 from ostiary_web.server.database import SQLiteFile
@@ -45,6 +47,9 @@ class Attention:
     remedy: str = ""
     """What to do about it, if neither the text nor the link says so."""
     urgency: Urgency = Urgency.WARNING
+    warning: str = ""
+    """Identifier by which a warning is acknowledged; empty for what is none."""
+    acknowledged: Acknowledged | None = None
 
 
 async def find_attention(view: View) -> list[Attention]:
@@ -55,6 +60,8 @@ async def find_attention(view: View) -> list[Attention]:
         *_store_findings(view),
         *_server_findings(view, await findings_for(view.page.request)),
     ]
+    acknowledged = await view.page.request.query(list_acknowledged)
+    found = [replace(each, acknowledged=acknowledged.get(each.warning)) for each in found]
     return sorted(found, key=lambda each: each.urgency)
 
 
@@ -84,7 +91,13 @@ def _client_findings(view: View) -> Iterator[Attention]:
         if wrong:
             text = page.text("page.attention_secrets", count=wrong, name=name)
             remedy = page.text("page.remedy_secrets")
-            yield Attention(text=text, href=view.client(name), link="page.open_client", remedy=remedy)
+            yield Attention(
+                text=text,
+                href=view.client(name),
+                link="page.open_client",
+                remedy=remedy,
+                warning=f"secrets {name}",
+            )
     for late, name in heapq.nlargest(
         _MOST_CLIENTS, [(counts.late_retries(), name) for name, counts in clients]
     ):
@@ -92,7 +105,8 @@ def _client_findings(view: View) -> Iterator[Attention]:
             text = page.text("page.attention_late", count=late, name=name, seconds=LATE_SECONDS)
             href = view.entries(FactKind.PAIR_REPEATED, clientId=name)
             remedy = page.text("page.remedy_late")
-            yield Attention(text=text, href=href, link="page.open_entries", remedy=remedy)
+            warning = f"late {name}"
+            yield Attention(text=text, href=href, link="page.open_entries", remedy=remedy, warning=warning)
 
 
 def _store_findings(view: View) -> Iterator[Attention]:
@@ -100,21 +114,22 @@ def _store_findings(view: View) -> Iterator[Attention]:
     swept_at = state.milestones.get(Milestone.SWEPT, page.request.services.started_at)
     if abs(now - swept_at) > _SWEEP_AGE_MS:  # stamped by a clock that was ahead, it tells nothing
         remedy = page.text("page.remedy_log")
-        yield Attention(text=page.text("page.attention_sweep"), href="#state", remedy=remedy)
+        text = page.text("page.attention_sweep")
+        yield Attention(text=text, href="#state", remedy=remedy, warning="sweep")
     if state.uncounted > _UNCOUNTED:
         text, remedy = (
             page.text("page.attention_uncounted", count=state.uncounted),
             page.text("page.remedy_log"),
         )
-        yield Attention(text=text, href="#state", remedy=remedy)
+        yield Attention(text=text, href="#state", remedy=remedy, warning="uncounted")
     backed_up_at = state.milestones.get(Milestone.BACKED_UP)
     if makes_backups(page) and backed_up_at is None:
         text, remedy = page.text("page.attention_no_backup"), page.text("page.remedy_backup")
-        yield Attention(text=text, href="#state", remedy=remedy)
+        yield Attention(text=text, href="#state", remedy=remedy, warning="backup")
     elif makes_backups(page) and backed_up_at is not None and now - backed_up_at > _BACKUP_AGE_MS:
         days = (now - backed_up_at) // _DAY_MS
         text, remedy = page.text("page.attention_backup", count=days), page.text("page.remedy_backup")
-        yield Attention(text=text, href="#state", remedy=remedy)
+        yield Attention(text=text, href="#state", remedy=remedy, warning="backup")
     if state.schema > state.known_schema:
         text = page.text("page.attention_schema", newer=state.schema, known=state.known_schema)
         remedy = page.text("page.remedy_schema")
@@ -131,10 +146,13 @@ def _server_findings(view: View, findings: Sequence[Finding]) -> Iterator[Attent
         kind, _, name = finding.about.partition(" ")
         is_setting = finding.about.isupper()
         text = view.page.text(finding.key, **finding.values)
+        is_fault = finding.level is Level.FAULT
+        warning = f"finding {finding.key} {finding.about}"
         yield Attention(
             text=view.page.text("page.attention_finding", about=finding.about, text=text),
             href=view.client(name) if kind == "client" and name else None,
             link="page.open_client",
             remedy=view.page.text("page.remedy_setting", name=finding.about) if is_setting else "",
-            urgency=Urgency.FAULT if finding.level is Level.FAULT else Urgency.WARNING,
+            urgency=Urgency.FAULT if is_fault else Urgency.WARNING,
+            warning=warning if not is_fault and is_warning(warning) else "",
         )

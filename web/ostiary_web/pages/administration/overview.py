@@ -7,6 +7,7 @@ from typing import Final
 
 from quart import Response, request
 
+from ostiary_core.events import WarningAcknowledged
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.identifiers import CONSOLE_CLIENT
 from ostiary_core.model.instant import SECOND_MS, Instant
@@ -22,6 +23,7 @@ from ostiary_web.application.overview_counts import (
     make_totals_query,
 )
 from ostiary_web.http.gate import require_permission
+from ostiary_web.pages.administration.acknowledged import ACKNOWLEDGED_DAYS
 from ostiary_web.pages.administration.attention import Attention, Urgency, find_attention, makes_backups
 from ostiary_web.pages.administration.audit import reason_text
 from ostiary_web.pages.administration.charts import Chart
@@ -85,6 +87,17 @@ async def show_overview(page: PageContext) -> Response:
     )
 
 
+@overview_pages.post(
+    "/admin/overview/acknowledge", gate=require_permission(Permission.ONLINE_LIST), form_is_on=_PLACE
+)
+async def acknowledge_warning(page: PageContext) -> Response:
+    """Record that a warning was seen, which folds it away for some days."""
+    warning, asked = page.form.get("warning", ""), page.form.get("range", "")
+    await page.request.decide(WarningAcknowledged(caller=page.request.caller, warning=warning))
+    address = f"{_PLACE}?range={asked}" if asked in _RANGES else _PLACE
+    return page.redirect(address, page.text("page.overview_folded", count=ACKNOWLEDGED_DAYS))
+
+
 # --- numbers and charts
 
 
@@ -137,9 +150,13 @@ def _change_text(page: PageContext, change: int) -> str:
 
 
 def _split_attention(found: Sequence[Attention]) -> dict[str, list[Attention]]:
-    """Return what is seen at once, and the warnings, which are folded."""
+    """Return what is seen at once, and the warnings, which are folded, apart from acknowledged ones."""
     warnings = [each for each in found if each.urgency is Urgency.WARNING]
-    return {"urgent": [each for each in found if each.urgency is not Urgency.WARNING], "warnings": warnings}
+    return {
+        "urgent": [each for each in found if each.urgency is not Urgency.WARNING],
+        "warnings": [each for each in warnings if each.acknowledged is None],
+        "acknowledged": [each for each in warnings if each.acknowledged is not None],
+    }
 
 
 def _charts(view: View) -> Iterator[Chart]:

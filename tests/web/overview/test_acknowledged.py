@@ -1,0 +1,106 @@
+"""Warnings of the overview that are acknowledged, over the interface and on the page."""
+
+import re
+
+import httpx
+import pytest
+
+from ostiary_core.model.permissions import Permission
+from ostiary_net.observability.summaries import Milestone
+from tests.support.callers import Api, Browser, expect_refusal, expect_success, fields_of, form_token_in
+from tests.support.people import browser_of, holder_of
+from tests.support.served import Served
+
+API = "/api/monitor/overview/acknowledge"
+PAGE = "/admin/overview/acknowledge"
+DAY = 24 * 3_600
+NO_BACKUP = "No backup has been made"
+
+
+async def acknowledge(browser: Browser, page: httpx.Response, warning: str, **more: str) -> httpx.Response:
+    form = {"form_token": form_token_in(page), "warning": warning, **more}
+    return await browser.post(PAGE, data=form, headers={"Origin": "null", "Sec-Fetch-Site": "same-origin"})
+
+
+def folds(page: str) -> tuple[str, str]:
+    """The warnings of the page, and those acknowledged."""
+    shown, _, rest = page.partition('<ul class="tiles">')
+    assert rest
+    before, _, acknowledged = shown.partition(" acknowledged warning")
+    return before, acknowledged
+
+
+async def test_a_warning_is_folded_away_under_who_acknowledged_it_for_seven_days(
+    served: Served, browser: Browser
+) -> None:
+    page = await browser.get("/admin?range=week")
+    assert NO_BACKUP in folds(page.text)[0]
+    assert 'name="warning" value="backup"' in page.text
+
+    done = await acknowledge(browser, page, "backup", range="week")
+
+    assert (done.status_code, done.headers["location"]) == (303, "/admin?range=week")
+    back = await browser.follow(done)
+    assert "The warning is folded away for 7 days." in back.text
+    shown, acknowledged = folds(back.text)
+    assert NO_BACKUP not in shown
+    assert NO_BACKUP in acknowledged
+    assert "Acknowledged by admin · " in acknowledged
+    assert 'value="backup"' not in back.text, "it is acknowledged already"
+    other = await browser_of(served, Permission.ONLINE_LIST)
+    assert NO_BACKUP in folds((await other.get("/admin")).text)[1], "for every administrator"
+    served.clock.wait(7 * DAY - 3_600)
+    again = await served.sign_in_browser()
+    assert NO_BACKUP in folds((await again.get("/admin")).text)[1]
+    served.clock.wait(3_600)
+    later = await served.sign_in_browser()
+    assert NO_BACKUP in folds((await later.get("/admin")).text)[0]
+
+
+async def test_the_last_acknowledgement_is_told_and_what_is_over_is_not(
+    served: Served, browser: Browser
+) -> None:
+    api = await served.administrator()
+    await api.succeed("POST", API, {"warning": "backup"})
+    served.clock.wait(60)
+    watcher = await holder_of(served, Permission.ONLINE_LIST, username="wanda")
+    await watcher.succeed("POST", API, {"warning": "backup"})
+    assert re.findall("Acknowledged by (.*?) ", (await browser.get("/admin")).text) == ["wanda"]
+    served.store.record_milestone(Milestone.BACKED_UP, served.clock.now())
+    assert "Acknowledged by" not in (await browser.get("/admin")).text
+
+
+async def test_first_steps_cannot_be_acknowledged(browser: Browser) -> None:
+    page = (await browser.get("/admin")).text
+    urgencies = re.findall('class="tag[^"]*">(Fault|Warning|First step)<', page)
+    assert urgencies.count("First step") == 2
+    assert page.count(f'action="{PAGE}"') == urgencies.count("Warning") > 0
+    assert not [each for each in re.findall('name="warning" value="([^"]*)"', page) if not each]
+
+
+async def test_the_interface_acknowledges_and_the_trail_has_it(api: Api) -> None:
+    assert expect_success(await api.call("POST", API, {"warning": "secrets shop"})) is None
+    found = await api.succeed("GET", "/api/audit/events", params={"kind": "warning-acknowledged"})
+    [entry] = found["items"]
+    assert entry["actorName"] == "admin"
+    assert entry["changes"] == [{"field": "warning", "before": None, "after": "secrets shop"}]
+
+
+@pytest.mark.parametrize("warning", [None, "", 7, "weather", "backup ", "secrets " + "a" * 200])
+async def test_what_is_no_warning_is_refused(api: Api, warning: object) -> None:
+    refused = expect_refusal(await api.call("POST", API, {"warning": warning}), 400, "A0401")
+    assert fields_of(refused) == ["warning"]
+
+
+async def test_a_page_acknowledges_no_unknown_warning_and_nothing_for_other_sites(
+    served: Served, browser: Browser, api: Api
+) -> None:
+    page = await browser.get("/admin")
+    assert (await acknowledge(browser, page, "weather")).status_code == 400
+    forged = await browser.post(PAGE, data={"warning": "backup"}, headers={"Origin": "https://evil.example"})
+    assert forged.status_code == 403
+    other = await browser_of(served, *(each for each in Permission if each is not Permission.ONLINE_LIST))
+    refused = await acknowledge(other, await other.get("/admin/clients"), "backup")
+    assert refused.status_code == 403
+    found = await api.succeed("GET", "/api/audit/events", params={"kind": "warning-acknowledged"})
+    assert found["items"] == []

@@ -1,0 +1,35 @@
+"""Warnings of the overview that were acknowledged within the last days, as the audit trail has them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ostiary_core.model.fact import FactKind
+from ostiary_core.model.instant import Instant
+from ostiary_core.storage.listing import AUDIT, Listing, ListingStore, TimeRange
+from ostiary_net.observability.summaries import HOUR_MS
+
+ACKNOWLEDGED_DAYS: Final = 7
+"""Days for which an acknowledged warning is folded away."""
+
+_MOST: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """Who acknowledged a warning last, and when."""
+
+    name: str | None
+    at: Instant
+
+
+def list_acknowledged(store: ListingStore, now: Instant) -> Mapping[str, Acknowledged]:
+    """Return the last acknowledgement of each warning, by the warning's identifier."""
+    recent = TimeRange(field="at", start=Instant(now - ACKNOWLEDGED_DAYS * 24 * HOUR_MS + 1))
+    kind = {"kind": FactKind.WARNING_ACKNOWLEDGED.value}
+    listing = Listing(resource=AUDIT, filters=kind, ranges=(recent,), page_size=_MOST)
+    found: dict[str, Acknowledged] = {}
+    for entry in store.items_after(listing, None, now):
+        for change in entry.changes:
+            found.setdefault(str(change.after), Acknowledged(entry.actor_name, entry.at))
+    return found
