@@ -1,6 +1,6 @@
 """`make screenshots`: every page in a wide window by day and a narrow one by night, into `docs/pages/`.
 
-For whoever reviews a change of the pages; they are looked at, not compared.
+For whoever reviews a change of the pages; they are looked at, not compared. What each shows says `captions`.
 """
 
 import sys
@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser
 
+from docs.captions import CAPTIONS
 from tests.support.browser import ROOMS, Household, Visitor, a_browser, a_household, a_visitor
 from tests.web.browser.test_signing_in import request_for
 
@@ -18,6 +19,9 @@ _LOOKS = (
     ("wide", {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light", "locale": "en-US"}),
     ("narrow", {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark", "locale": "zh-CN"}),
 )
+
+_DAYS = 30
+"""Days of sign-ins and changes that are there to look at."""
 
 _FORGET_THE_MACHINE = """() => {
     for (const each of document.querySelectorAll(".attention li"))
@@ -35,14 +39,13 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as scratch,
         a_browser() as browser,
-        a_household(Path(scratch)) as household,
+        a_household(Path(scratch), days=_DAYS) as household,
     ):
         history = _some_history(browser, household)
-        _wait_until_counted(browser, household)
-        names = [_name(path, username) for username, paths in ROOMS.items() for path in paths]
+        names: dict[str, None] = {}
         for look, profile in _LOOKS:
             with a_visitor(browser, household, timezone_id="Asia/Shanghai", **profile) as visitor:
-                _look(visitor, household, folder, look)
+                names |= _look(visitor, household, folder, look)
                 visitor.open(history)
                 _shoot(visitor, folder / f"session-history-{look}.png")
                 visitor.context.clear_cookies()
@@ -63,16 +66,6 @@ def _some_history(browser: Browser, household: Household) -> str:
         return address
 
 
-def _wait_until_counted(browser: Browser, household: Household) -> None:
-    """The overview counts in the background, once a minute."""
-    with a_visitor(browser, household) as administrator:
-        administrator.sign_in("admin")
-        administrator.open("/admin")
-        while administrator.page.locator("#retried ~ .chart").count() == 0:
-            administrator.page.wait_for_timeout(2_000)
-            administrator.page.reload()
-
-
 def _try_everything(shopper: Visitor) -> None:
     """A session of the demonstration from its beginning to its theft."""
     shopper.page.goto(shopper.household.shop)
@@ -84,14 +77,19 @@ def _try_everything(shopper: Visitor) -> None:
         shopper.page.locator(f"form[action='/do/{deed}'] button").click()
 
 
-def _look(visitor: Visitor, household: Household, folder: Path, look: str) -> None:
+def _look(visitor: Visitor, household: Household, folder: Path, look: str) -> dict[str, None]:
+    """Take pictures of all pages but those that lead on to another; return the names, in their order."""
+    names: dict[str, None] = {}
     for username, paths in ROOMS.items():
         visitor.context.clear_cookies()
         if username:
             visitor.sign_in(username)
         for path in paths:
-            visitor.open(request_for(household) if path == "/sso" else path)
-            _shoot(visitor, folder / f"{_name(path, username)}-{look}.png")
+            visitor.open({"/sso": request_for(household), "/admin": "/admin?range=month"}.get(path, path))
+            if visitor.path == urlsplit(path).path:
+                names[_name(path, username)] = None
+                _shoot(visitor, folder / f"{_name(path, username)}-{look}.png")
+    return names
 
 
 def _shoot(visitor: Visitor, file: Path) -> None:
@@ -111,17 +109,20 @@ def _write_index(names: list[str]) -> None:
     lines = [
         "# The pages",
         "",
-        "Each in a wide window by day, in English, and in a narrow one by night, in Chinese.",
-        "`make screenshots` writes them again.",
+        "Each in a wide window by day, in English, and in a narrow one by night, in Chinese, on a server",
+        "with thirty days of sign-ins and changes behind it. `make screenshots` writes them again.",
         "",
     ]
     for name in names:
+        sentence = CAPTIONS[name]
         lines += [
             f"## {name}",
             "",
-            f"![{name}, wide](pages/{name}-wide.png)",
+            sentence,
             "",
-            f"![{name}, narrow](pages/{name}-narrow.png)",
+            f"![{sentence} In a wide window, by day.](pages/{name}-wide.png)",
+            "",
+            f"![{sentence} In a narrow window, by night, in Chinese.](pages/{name}-narrow.png)",
             "",
         ]
     (_DOCS / "pages.md").write_text("\n".join(lines[:-1]) + "\n")

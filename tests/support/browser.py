@@ -152,8 +152,8 @@ def chromium() -> str:
 
 
 @contextmanager
-def a_household(folder: Path, **settings: str) -> Iterator[Household]:
-    """The demonstration for as long as the block runs."""
+def a_household(folder: Path, *, days: int = 0, **settings: str) -> Iterator[Household]:
+    """The demonstration for as long as the block runs, with a past of so many days."""
     server, shop = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
     log = folder / "demo.log"
     environment = {
@@ -166,7 +166,7 @@ def a_household(folder: Path, **settings: str) -> Iterator[Household]:
         "PYTHONUNBUFFERED": "1",
         **settings,
     }
-    command = [sys.executable, "-m", "demo", "--shop", shop]
+    command = [sys.executable, "-m", "demo", "--shop", shop, "--days", str(days)]
     with (
         log.open("wb") as errors,
         subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=errors) as process,

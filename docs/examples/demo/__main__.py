@@ -1,4 +1,4 @@
-"""`make demo`: the whole protocol in a browser, with sample data that is gone when it stops."""
+"""`make demo`: the whole protocol in a browser, with sample data of a week that is gone when it stops."""
 
 import os
 import sys
@@ -23,7 +23,14 @@ from ostiary_web.server.setting_values import SettingError
     metavar="HOST:PORT",
     help="Where the third-party backend listens.",
 )
-def main(shop_bind: str) -> None:
+@click.option(
+    "--days",
+    default=7,
+    show_default=True,
+    type=click.IntRange(0, 90),
+    help="Days of sign-ins and changes that there are to look at.",
+)
+def main(shop_bind: str, days: int) -> None:
     """Serve with sample data, and a third-party backend that signs in with it.
 
     The server listens on BIND, which nobody but this machine may reach; nothing that is done is kept.
@@ -31,7 +38,7 @@ def main(shop_bind: str) -> None:
     settings = load_settings_or_exit(os.environ)
     configure_logs("warning", settings.log_format)
     try:
-        run_demo(settings, shop_bind=shop_bind, tell=_tell)
+        run_demo(settings, shop_bind=shop_bind, days=days, tell=_tell)
     except* (SettingError, ServerFailed) as group:
         sys.exit(f"ostiary: {group.exceptions[0]}")
 

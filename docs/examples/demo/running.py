@@ -16,15 +16,16 @@ from typing import Any, cast
 import httpx
 import trio
 
+from demo.past import make_past
 from demo.protocol import OAuthClient
-from demo.sample import DEMO_CLIENT, PASSWORD, fill
+from demo.sample import DEMO_CLIENT, PASSWORD
 from demo.third_party import third_party
 from ostiary_net.front_door import AddressError, Guard
 from ostiary_net.front_door.listeners import format_listener_url, open_listeners
 from ostiary_net.front_door.serving import serve_on
 from ostiary_net.front_door.stopping import ForcedExit, heed_signals
+from ostiary_net.runtime.system import SystemClock
 from ostiary_web.app.asgi_app import asgi_app, make_door_limits
-from ostiary_web.server.app_services import AppServices
 from ostiary_web.server.database import SQLiteFile
 from ostiary_web.server.setting_values import SettingError
 from ostiary_web.server.settings import Settings
@@ -32,12 +33,12 @@ from ostiary_web.server.settings import Settings
 _GRACEFUL_SECONDS = 2.0
 
 
-def run_demo(settings: Settings, *, shop_bind: str, tell: Callable[[str, str, str], None]) -> None:
+def run_demo(settings: Settings, *, shop_bind: str, days: int, tell: Callable[[str, str, str], None]) -> None:
     """Serve both until SIGTERM, SIGINT or SIGHUP, on a store that is made for it and gone afterwards.
 
     Of `PUBLIC_URL` only the path counts: the server is where it listens, under that path. `tell` is given the
     addresses of the server and of the shop and everybody's password. Raises `SettingError` for an address
-    that is taken, or that others than this machine would reach.
+    that is taken, or that others than this machine would reach. The store has a past of so many `days`.
     """
     with (
         _listening_here("BIND", settings.bind) as server_listeners,
@@ -56,7 +57,7 @@ def run_demo(settings: Settings, *, shop_bind: str, tell: Callable[[str, str, st
             admin_password=PASSWORD,
             workers=1,
         )
-        trio.run(partial(_serve_both, demo, server_listeners, shop_listeners, tell))
+        trio.run(partial(_serve_both, demo, server_listeners, shop_listeners, days, tell))
 
 
 def _public_url(listener: socket.socket, path: str) -> str | None:
@@ -91,28 +92,28 @@ async def _serve_both(
     settings: Settings,
     server_listeners: list[socket.socket],
     shop_listeners: list[socket.socket],
+    days: int,
     tell: Callable[[str, str, str], None],
 ) -> None:
     stop = trio.Event()
-    started: list[AppServices] = []
     is_served = trio.Event()
 
+    server = format_listener_url(server_listeners[0]) + settings.public_path
+    shop = format_listener_url(shop_listeners[0])
     async with trio.open_nursery() as nursery:
         await nursery.start(heed_signals, stop, ForcedExit(None))
+        secret = await make_past(settings, f"{shop}/callback", end=SystemClock().now(), days=days)
         nursery.start_soon(
             partial(
                 serve_on,
                 server_listeners,
                 stop,
-                asgi_app(settings, started.append),
+                asgi_app(settings, lambda _: None),
                 graceful_seconds=_GRACEFUL_SECONDS,
                 on_listening=lambda _: is_served.set(),
             )
         )
         await is_served.wait()
-        server = format_listener_url(server_listeners[0]) + settings.public_path
-        shop = format_listener_url(shop_listeners[0])
-        secret = await fill(started[0], f"{shop}/callback")
         async with httpx.AsyncClient(timeout=10.0) as http:
             oauth = OAuthClient(
                 http,

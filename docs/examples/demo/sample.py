@@ -1,4 +1,4 @@
-"""What there is to look at in the demonstration: people, roles, clients, a past with several endings."""
+"""What there is to look at in the demonstration from its beginning: people, roles and clients."""
 
 from typing import Final
 
