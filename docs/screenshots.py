@@ -39,7 +39,7 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as scratch,
         a_browser() as browser,
-        a_household(Path(scratch), days=_DAYS) as household,
+        a_household(Path(scratch), _DAYS) as household,
     ):
         history = _some_history(browser, household)
         names: dict[str, None] = {}

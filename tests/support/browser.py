@@ -152,7 +152,7 @@ def chromium() -> str:
 
 
 @contextmanager
-def a_household(folder: Path, *, days: int = 0, **settings: str) -> Iterator[Household]:
+def a_household(folder: Path, days: int = 0, /, **settings: str) -> Iterator[Household]:
     """The demonstration for as long as the block runs, with a past of so many days."""
     server, shop = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
     log = folder / "demo.log"
