@@ -233,12 +233,13 @@ def test_a_page_that_is_shown_again_can_be_sent_again(visit: Visit, path: str, t
         route.abort("aborted")
 
     visitor.page.route(f"**{target}", keep)
-    form = visitor.page.locator(f"form[action$='{target}']")
+    form = visitor.page.locator(f"form[action$='{target}']:not(#zone-proposal)")
+    button = form.locator("button").first
     for _ in range(2):
-        form.locator("button").first.click()
+        button.click()
         visitor.page.wait_for_timeout(100)
     assert (len(sent), form.locator("progress").count()) == (1, int(is_long))
     visitor.page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
     assert form.locator("progress").count() == 0
     with visitor.page.expect_request(f"**{target}"):
-        form.locator("button").first.click()
+        button.click()
