@@ -92,7 +92,8 @@ fuzz: $(STAMP)  ## sequences (STEPS, SEED), simulation (SEEDS), failing machines
 	$(BIN)/python -m fuzz parsers --seed $(SEED) --seconds 120
 	$(FAILOVER) --seed $(SEED) --seconds 600 --rounds 100
 
-nightly: fuzz  ## make fuzz, then every planted fault and every mutant, the time of refusals
+nightly: fuzz  ## make fuzz, then every test, every planted fault and every mutant, the time of refusals
+	$(MAKE) test MARKERS=
 	$(BIN)/python -m fuzz --selftest
 	for campaign in simulate machine parsers timing; do $(BIN)/python -m fuzz $$campaign --selftest || exit 1; done
 	$(FAILOVER) --selftest
