@@ -26,7 +26,10 @@ WARNING_KINDS: Final = ("secrets", "late", "sweep", "uncounted", "backup", "find
 LONGEST_WARNING: Final = 200
 """Characters of an identifier at most."""
 
-_IDENTIFIER: Final = re.compile(rf"(?:{'|'.join(WARNING_KINDS)})(?: [!-~]+)*", re.ASCII)
+WARNING_PATTERN: Final = rf"(?:{'|'.join(WARNING_KINDS)})(?: [!-~]+)*"
+"""Regular expression of an identifier."""
+
+_IDENTIFIER: Final = re.compile(WARNING_PATTERN, re.ASCII)
 
 
 def is_warning(text: str) -> bool:

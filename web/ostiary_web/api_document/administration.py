@@ -1,7 +1,9 @@
 """Describe the administration: its records, and operations beside the generic convention."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Annotated, Final
+
+from msgspec import Meta
 
 from ostiary_core.clients.client_secret import KEEP_OLD_FOR, OVERLAP_SECONDS
 from ostiary_core.model.client import CLIENT
@@ -9,7 +11,7 @@ from ostiary_core.model.records import GrantType
 from ostiary_core.model.role import ROLE
 from ostiary_core.model.user import USER
 from ostiary_core.model.why import Why
-from ostiary_core.users.acknowledgement import LONGEST_WARNING, WARNING_KINDS
+from ostiary_core.users.acknowledgement import LONGEST_WARNING, WARNING_KINDS, WARNING_PATTERN
 from ostiary_web.api.resources.clients import ClientSecret
 from ostiary_web.api_document.lists import narrowing_parameters, page_parameters, time_parameters
 from ostiary_web.api_document.members import members_of_change, members_of_new
@@ -195,6 +197,10 @@ ONLINE_USERS: Final[Mapping[str, DescribedOperation]] = {
         "forceEverybodyOut", refusals=(Why.MEDIA_TYPE_UNSUPPORTED,)
     ),
 }
+_WARNING: Final = Annotated[
+    str, Meta(min_length=1, max_length=LONGEST_WARNING, pattern=f"^{WARNING_PATTERN}$")
+]
+
 OVERVIEW: Final[Mapping[str, DescribedOperation]] = {
     "GET /api/monitor/overview": DescribedOperation(
         "showOverview",
@@ -214,7 +220,7 @@ OVERVIEW: Final[Mapping[str, DescribedOperation]] = {
         description="`warning` is the identifier of a warning: its kind, one of "
         + ", ".join(f"`{kind}`" for kind in WARNING_KINDS)
         + ", and after a space what it is about.",
-        body=Body({"warning": text(1, LONGEST_WARNING)}),
+        body=Body({"warning": _WARNING}),
     ),
 }
 AUDIT: Final[Mapping[str, DescribedOperation]] = {
