@@ -101,7 +101,8 @@ class Workload:
                 own.begin_with_many_tokens,
                 own.begin_with_token_of_superior,
             )
-            story = random.choice(stories)()
+            is_of_administrators = history.initial_state.settings.second_factor_of == "administrators"
+            story = (own.begin_with_appointment if is_of_administrators else random.choice(stories))()
         self.calm_steps = len(story)
         """Number of first steps that are kept free of other mistakes, so that they show what they should."""
         appointments = self.administration.appointments() if self.deputed else []

@@ -263,6 +263,19 @@ class OwnAccounts:
         entered = replace(asked, verb=Verb.CHANGE_PHONE, user=second, by=Ref(Kind.ACCESS, 2))
         return [(0, right), (0, replace(right, user=second)), (0, asked), (0, entered)]
 
+    def begin_with_appointment(self) -> list[tuple[int, Step]]:
+        """Return a beginning in which a user is appointed and then sets up the factor that this requires."""
+        user, role = self.picks.people[0], self.picks.role()
+        signed_in = Step(number=0, at=0, verb=Verb.SIGN_IN, user=user)
+        made = Step(number=0, at=0, verb=Verb.REGISTER_ROLE, role=role, change="people")
+        appointed = replace(made, verb=Verb.CHANGE_USER, user=user, change="role")
+        begun = replace(signed_in, verb=Verb.BEGIN_FACTOR, by=Ref(Kind.ACCESS, 1))
+        confirmed = replace(begun, verb=Verb.CONFIRM_FACTOR, change="now")
+        return [
+            (0, step)
+            for step in (signed_in, made, replace(made, verb=Verb.CHANGE_ROLE), appointed, begun, confirmed)
+        ]
+
     def begin_with_many_tokens(self) -> list[tuple[int, Step]]:
         """Return a beginning with many personal tokens of the first administrator.
 
