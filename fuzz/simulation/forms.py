@@ -4,13 +4,11 @@ A browser first opens the page with the form. Its hidden fields prove that the f
 form of an existing record contains the stored values.
 """
 
-import json
 import re
-import zlib
 from collections.abc import Mapping
 from html import unescape
 from html.parser import HTMLParser
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 from fuzz.shared.calls import Answer, AnswerKind, Call, Verb, canonical_codes, consent_of, refusal
@@ -215,8 +213,8 @@ _SIGNING_IN: Final = (Verb.SIGN_IN, Verb.REFRESH_LOGIN, Verb.ENTER_FACTOR)
 def _read_kept_values(response: Response, key: bytes) -> dict[str, str]:
     """Return the values that the browser keeps for the page that it is redirected to."""
     sealed = _cookies(response).get("ostiary_kept", "").partition(";")[0]
-    content = unseal(key, sealed)
-    return {} if content is None else dict(json.loads(zlib.decompress(content))[-1])
+    content = unseal(key, sealed, list[Any], most_bytes=65_536)
+    return {} if content is None else dict(content[-1])
 
 
 def _login_in_cookies(response: Response) -> Answer:

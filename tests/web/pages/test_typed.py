@@ -121,6 +121,16 @@ async def test_another_language_keeps_what_was_typed(served: Served) -> None:
     assert (forged.status_code, "ostiary_typed" in forged.cookies) == (403, False)
 
 
+async def test_what_is_long_but_packs_well_is_not_kept_and_breaks_no_page(served: Served) -> None:
+    browser = await served.sign_in_browser()
+    page = await browser.get(NEW)
+    [to] = re.findall(r'formaction="(/language\?to=zh-CN[^"]*)"', page.text)
+    fields = {**fields_on(page), "name": "\x01" * 15_000, "form_action": NEW}
+    sent = await browser.post(unescape(to), data=fields, headers={"Origin": "null"})
+    page = await browser.follow(sent)
+    assert (page.status_code, fields_on(page)["name"]) == (200, "")
+
+
 async def test_boxes_lists_and_lines_come_back(served: Served) -> None:
     browser = await served.sign_in_browser()
     place = "/admin/clients/new"

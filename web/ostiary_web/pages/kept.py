@@ -5,7 +5,6 @@ or is filled in with, is kept by the browser, which cannot read it, and by no st
 (docs/decisions/0082-kept-for-the-next-page.md). It is for one page and one user.
 """
 
-import zlib
 from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit
@@ -14,7 +13,6 @@ import msgspec
 from quart import Response
 
 from ostiary_core.model.instant import Instant, later
-from ostiary_core.model.secret import draw_bytes
 from ostiary_web.http.browser import FORM_FIELD, KEPT, TYPED, read_kept_cookie
 from ostiary_web.http.sealing import seal, unseal
 from ostiary_web.pages.context import KEPT_SECONDS, PageContext
@@ -41,18 +39,17 @@ class _Kept(msgspec.Struct, array_like=True):
 
 
 def redirect_keeping(page: PageContext, address: str, fields: Mapping[str, str]) -> Response:
-    """Redirect to `address`, whose page can read these fields."""
-    page.kept[KEPT] = _seal(page, address, list(fields.items()), page.user_mark)
-    return page.redirect(address)
+    """Redirect to `address`, whose page can read these fields unless they are too long for a cookie."""
+    return redirect_if_short(page, address, fields) or page.redirect(address)
 
 
 def redirect_if_short(page: PageContext, address: str, fields: Mapping[str, str]) -> Response | None:
     """Redirect to `address`, whose page can read these fields; None if they are too long for a cookie."""
-    response = redirect_keeping(page, address, fields)
-    if len(page.kept[KEPT]) > _LONGEST_COOKIE:
-        del page.kept[KEPT]
+    sealed = _seal(page, address, list(fields.items()), page.user_mark)
+    if sealed is None or len(sealed) > _LONGEST_COOKIE:
         return None
-    return response
+    page.kept[KEPT] = sealed
+    return page.redirect(address)
 
 
 def read_kept(page: PageContext, path: str) -> Mapping[str, str]:
@@ -77,10 +74,10 @@ def forget_kept(page: PageContext) -> None:
 # --- what was typed into a form
 
 
-def keep_typed(page: PageContext, address: str, action: str, user: str) -> bool:
-    """Keep what was typed into the form that goes to `action`, for the page at `address`; no secrets.
+def keep_typed(page: PageContext, address: str, action: str, user: str) -> None:
+    """Keep what was typed into the form that goes to `action`, for the page at `address`.
 
-    Returns whether anything is kept: nothing that is too long for a cookie.
+    It keeps no secrets, and nothing that is too long for a cookie.
     """
     fields = [
         (name, value)
@@ -88,10 +85,8 @@ def keep_typed(page: PageContext, address: str, action: str, user: str) -> bool:
         if name not in _NOT_TYPED and "password" not in name and name != _ACTION
     ]
     sealed = _seal(page, address, [(_ACTION, action), *fields], user)
-    is_kept = bool(fields) and len(sealed) + len(address) <= _LONGEST_COOKIE
-    if is_kept:
+    if fields and sealed is not None and len(sealed) + len(address) <= _LONGEST_COOKIE:
         page.kept[TYPED] = sealed
-    return is_kept
 
 
 def take_typed(page: PageContext, path: str) -> None:
@@ -102,19 +97,15 @@ def take_typed(page: PageContext, path: str) -> None:
         page.typed = {name: [value for each, value in fields if each == name] for name, _ in fields}
 
 
-def _seal(page: PageContext, address: str, fields: Sequence[tuple[str, str]], user: str) -> str:
+def _seal(page: PageContext, address: str, fields: Sequence[tuple[str, str]], user: str) -> str | None:
     until = later(page.request.service.clock.now(), KEPT_SECONDS)
-    content = msgspec.json.encode(_Kept(until, urlsplit(address).path, user, list(fields)))
-    nonce = draw_bytes(page.request.draw_entropy(), "kept for the next page")[:24]
-    return seal(page.sealing_key, nonce, zlib.compress(content))
+    kept = _Kept(until, urlsplit(address).path, user, list(fields))
+    return seal(page.sealing_key, page.request.draw_entropy(), kept, _LONGEST_CONTENT)
 
 
 def _unseal(page: PageContext, cookie: str, path: str) -> Sequence[tuple[str, str]]:
-    content = unseal(page.sealing_key, read_kept_cookie(cookie))
-    if content is None:
-        return ()
-    # Ours, as it is signed; the bound is for what a later release may have sealed.
-    kept = msgspec.json.decode(zlib.decompressobj().decompress(content, _LONGEST_CONTENT), type=_Kept)
+    kept = unseal(page.sealing_key, read_kept_cookie(cookie), _Kept, _LONGEST_CONTENT)
     now = page.request.service.clock.now()
-    is_for_this = (kept.path, kept.user) == (path, page.user_mark) and now < Instant(kept.until)
-    return kept.fields if is_for_this else ()
+    if kept is None or (kept.path, kept.user) != (path, page.user_mark) or now >= Instant(kept.until):
+        return ()
+    return kept.fields

@@ -56,7 +56,7 @@ async def begin_set_up(page: PageContext) -> Response:
 @second_factor_pages.get(_SET_UP, gate=BEFORE_SECOND_FACTOR)
 async def show_offered(page: PageContext) -> Response:
     """Show the second factor that this browser was offered, or where one begins."""
-    offered = read_offer(page, dict(read_kept(page, _SET_UP)), page.request.user.username)
+    offered = read_offer(page, read_kept(page, _SET_UP), page.request.user.username)
     if offered is None:
         return page.redirect(_with_return(_PLACE))
     return await show_set_up(page, offered, _with_return(_CONFIRM), return_to=_return_address())
@@ -91,14 +91,14 @@ async def renew_codes(page: PageContext) -> Response:
 @second_factor_pages.get(_CODES, gate=SIGNED_IN)
 async def show_new_codes(page: PageContext) -> Response:
     """Show new recovery codes to the browser that asked for them."""
-    codes = dict(read_kept(page, _CODES)).get("recovery_codes", "")
+    codes = read_kept(page, _CODES).get("recovery_codes", "")
     return await _form(page, recovery_codes=codes.split()) if codes else page.redirect(_PLACE)
 
 
 @second_factor_pages.get(f"{_PLACE}/{CODES_FILE}", gate=BEFORE_SECOND_FACTOR)
 async def send_codes(page: PageContext) -> Response:
     """Send the recovery codes that this browser is shown, as a file."""
-    kept = dict(read_kept(page, _SET_UP) or read_kept(page, _CODES))
+    kept = read_kept(page, _SET_UP) or read_kept(page, _CODES)
     if "recovery_codes" not in kept:
         return page.redirect(_PLACE)
     return send_codes_file(page, kept["recovery_codes"].split())

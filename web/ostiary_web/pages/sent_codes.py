@@ -26,7 +26,7 @@ def redirect_to_code(page: PageContext, address: str, phone: str) -> Response:
 
 def find_sent_code(page: PageContext, path: str) -> SentCode | None:
     """Return the code that the page at `path` waits for, if this browser asked for one."""
-    kept = dict(read_kept(page, path))
+    kept = read_kept(page, path)
     if "asked_at" not in kept:
         return None
     again_at = later(Instant(int(kept["asked_at"])), SPECIFICATION.text_code_pause_seconds)

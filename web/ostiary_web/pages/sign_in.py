@@ -102,7 +102,7 @@ async def _go_to_second_step(page: PageContext, return_to: str, asked: SecondFac
 @sign_in_pages.get(_CODE, gate=OPEN_TO_ALL)
 async def show_second_step(page: PageContext) -> Response:
     """Ask for a code, or show the second factor to set up; redirect a visitor without a ticket to sign in."""
-    return_to, kept = return_address(), dict(read_kept(page, _CODE))
+    return_to, kept = return_address(), read_kept(page, _CODE)
     if "ticket" not in kept:
         return page.redirect(page.sign_in_page(return_to))
     return await _second_step(page, return_to, kept)
@@ -111,7 +111,7 @@ async def show_second_step(page: PageContext) -> Response:
 @sign_in_pages.get(f"/login/{CODES_FILE}", gate=OPEN_TO_ALL)
 async def send_offered_codes(page: PageContext) -> Response:
     """Send the recovery codes of the second factor that is set up at the sign-in, as a file."""
-    kept = dict(read_kept(page, _CODE))
+    kept = read_kept(page, _CODE)
     if "recovery_codes" not in kept:
         return page.redirect(page.sign_in_page("/"))
     return send_codes_file(page, kept["recovery_codes"].split())

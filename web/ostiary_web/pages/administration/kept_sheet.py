@@ -4,7 +4,6 @@ The rows are sealed with the server's key, for one user and one form, for an hou
 neither read nor change them, and no server stores them (docs/decisions/0085-the-preview-keeps-the-sheet.md).
 """
 
-import zlib
 from typing import Final, NamedTuple
 
 import msgspec
@@ -14,11 +13,10 @@ from quart import request
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.instant import later
 from ostiary_core.model.one_time_password import derive_from_key
-from ostiary_core.model.secret import draw_bytes
 from ostiary_core.model.why import Why
 from ostiary_web.application.resources.imports import UploadedSheet, read_choices
 from ostiary_web.application.resources.sheet_rows import SheetRows
-from ostiary_web.http.sealing import NONCE_BYTES, seal, unseal
+from ostiary_web.http.sealing import seal, unseal
 from ostiary_web.pages.context import PageContext
 
 FIELD: Final = "kept"
@@ -59,9 +57,9 @@ async def keep_sheet(page: PageContext, place: str, upload: UploadedSheet) -> Ke
         rows=[(number, dict(fields)) for number, fields in upload.rows.by_number.items()],
         headings=dict(upload.rows.headings),
     )
-    nonce = draw_bytes(page.request.draw_entropy(), "kept sheet")[:NONCE_BYTES]
-    sealed = await trio.to_thread.run_sync(_seal, _key(page), nonce, content)
-    return None if sealed is None else KeptSheet(name, sealed)
+    entropy = page.request.draw_entropy()
+    sealed = await trio.to_thread.run_sync(seal, _key(page), entropy, content, _LONGEST_CONTENT)
+    return None if sealed is None or len(sealed) > _LONGEST_FIELD else KeptSheet(name, sealed)
 
 
 async def read_kept_sheet(page: PageContext, place: str) -> UploadedSheet | None:
@@ -70,7 +68,7 @@ async def read_kept_sheet(page: PageContext, place: str) -> UploadedSheet | None
     if not sealed or any(file.filename for file in (await request.files).getlist("file")):
         return None
     mode, is_preview, faults = await read_choices()
-    content = await trio.to_thread.run_sync(_unseal, _key(page), sealed)
+    content = await trio.to_thread.run_sync(unseal, _key(page), sealed, _Content, _LONGEST_CONTENT)
     now = page.request.service.clock.now()
     if content is None or (content.place, content.user) != (place, page.user_mark) or now >= content.until:
         faults = (FieldFault("file", FieldRule.SHEET_NOT_KEPT), *faults)
@@ -78,24 +76,6 @@ async def read_kept_sheet(page: PageContext, place: str) -> UploadedSheet | None
         page.request.refuse(Why.FIELDS_INVALID, faults)
     rows = SheetRows(by_number=dict(content.rows), faults=(), headings=content.headings)
     return UploadedSheet(rows, mode, content.digest, content.name, is_preview)
-
-
-def _seal(key: bytes, nonce: bytes, content: _Content) -> str | None:
-    encoded = msgspec.json.encode(content)
-    sealed = seal(key, nonce, zlib.compress(encoded))
-    return sealed if len(sealed) <= _LONGEST_FIELD and len(encoded) <= _LONGEST_CONTENT else None
-
-
-def _unseal(key: bytes, sealed: str) -> _Content | None:
-    packed = unseal(key, sealed)
-    if packed is None:
-        return None
-    # Ours, as it is signed; the bound is for what a later release may have sealed.
-    content = zlib.decompressobj().decompress(packed, _LONGEST_CONTENT)
-    try:
-        return msgspec.json.decode(content, type=_Content)
-    except msgspec.DecodeError:
-        return None
 
 
 def _key(page: PageContext) -> bytes:
