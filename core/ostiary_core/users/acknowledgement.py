@@ -43,7 +43,7 @@ def is_warning(text: str) -> bool:
 
 @require_permission(Permission.ONLINE_LIST)
 def acknowledge(event: events.WarningAcknowledged, who: Actor, snapshot: Snapshot) -> Decision:
-    """Tell the trail that an administrator has seen a warning."""
+    """Record in the trail that an administrator has seen a warning."""
     if not is_warning(event.warning):
         return refuse_fields((FieldFault("warning", FieldRule.CHOICE, WARNING_KINDS),))
     change = FieldChange("warning", None, event.warning)

@@ -59,7 +59,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "serve": ("serving:serve", "Serve HTTP until SIGTERM, SIGINT or SIGHUP."),
         "session": (
             "sessions:session",
-            "See and end the sessions that run; `ostiary explain` tells the history of any.",
+            "See and end the sessions that run; `ostiary explain` shows the history of any.",
         ),
         "sweep": (
             "sweep:sweep",

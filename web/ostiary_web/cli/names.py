@@ -71,7 +71,7 @@ def decide_each(
     act: Callable[[CommandContext, str], Awaitable[T]],
     print_all: Callable[[Sequence[T]], None],
 ) -> None:
-    """Do `act` for each name, print what it returned, and tell the refusals; exit with 1 if there are any."""
+    """Do `act` for each name, print what it returned, and the refusals; exit with 1 if there are any."""
     done: list[T] = []
     refusals: dict[str, Refused] = {}
 
@@ -89,7 +89,7 @@ def decide_each(
         if done or (refusals and not names.is_one):
             print_all(done)
     for name, refused in refusals.items():
-        printer.tell_refusal(refused, name=name)
+        printer.print_refusal(refused, name=name)
     if refusals:
         sys.exit(REFUSED)
 

@@ -111,10 +111,10 @@ class Printer:
 
     def refuse(self, reply: Refused, place: Callable[[str], str] | None = None) -> NoReturn:
         """Print a refusal, and exit."""
-        self.tell_refusal(reply, place)
+        self.print_refusal(reply, place)
         sys.exit(REFUSED)
 
-    def tell_refusal(
+    def print_refusal(
         self,
         reply: Refused,
         place: Callable[[str], str] | None = None,

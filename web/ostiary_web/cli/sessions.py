@@ -24,7 +24,7 @@ _ENDED: Final[Labels] = {**columns(RUNNING_SESSIONS, "id"), "ended": "command.en
 
 @click.group()
 def session() -> None:
-    """See and end the sessions that run; `ostiary explain` tells the history of any."""
+    """See and end the sessions that run; `ostiary explain` shows the history of any."""
 
 
 add_list(

@@ -78,18 +78,18 @@ def import_users(printer: Printer, file: Path, mode: str, dry_run: bool) -> None
             return
         done = _import(printer, rows, replace=REPLACES[mode])
     except RequestRefused as refusal:
-        _tell_refusal(printer, rows, refusal.reply, mode)
+        _print_refusal(printer, rows, refusal.reply, mode)
         sys.exit(REFUSED)
     printer.record(msgspec.to_builtins(done), _IMPORTED)
 
 
-def _tell_refusal(printer: Printer, rows: SheetRows, reply: Refused, mode: str) -> None:
+def _print_refusal(printer: Printer, rows: SheetRows, reply: Refused, mode: str) -> None:
     """Print a refusal in the words of the file, and say how users that exist are changed."""
     place = partial(
         describe_place, headings=rows.headings, list_view=RESOURCE.list_view, language=printer.language
     )
     reply = Refused(reply.why, translate_headings(reply.faults, RESOURCE.list_view, printer.language))
-    printer.tell_refusal(reply, place, most=MOST_FAULTS_SHOWN)
+    printer.print_refusal(reply, place, most=MOST_FAULTS_SHOWN)
     is_of_names = any(
         fault.rule is Why.ALREADY_TAKEN and fault.path.endswith(f".{_NAME}") for fault in reply.faults
     )

@@ -13,7 +13,7 @@ from ostiary_core.storage.listing import CLIENTS, USERS, Listing
 from ostiary_core.users.acknowledgement import is_warning
 from ostiary_net.observability.summaries import HOUR_MS, Metric, Milestone
 from ostiary_web.application.overview_counts import LATE_SECONDS, findings_for
-from ostiary_web.pages.administration.acknowledged import Acknowledged, list_acknowledged
+from ostiary_web.pages.administration.acknowledgements import Acknowledgement, list_acknowledgements
 from ostiary_web.pages.administration.overview_view import View
 from ostiary_web.pages.context import PageContext
 from ostiary_web.server.database import SQLiteFile
@@ -49,7 +49,7 @@ class Attention:
     urgency: Urgency = Urgency.WARNING
     warning: str = ""
     """Identifier by which a warning is acknowledged; empty for what is none."""
-    acknowledged: Acknowledged | None = None
+    acknowledgement: Acknowledgement | None = None
 
 
 async def find_attention(view: View) -> list[Attention]:
@@ -60,8 +60,8 @@ async def find_attention(view: View) -> list[Attention]:
         *_store_findings(view),
         *_server_findings(view, await findings_for(view.page.request)),
     ]
-    acknowledged = await view.page.request.query(list_acknowledged)
-    found = [replace(each, acknowledged=acknowledged.get(each.warning)) for each in found]
+    acknowledgements = await view.page.request.query(list_acknowledgements)
+    found = [replace(each, acknowledgement=acknowledgements.get(each.warning)) for each in found]
     return sorted(found, key=lambda each: each.urgency)
 
 

@@ -23,7 +23,7 @@ from ostiary_web.application.overview_counts import (
     make_totals_query,
 )
 from ostiary_web.http.gate import require_permission
-from ostiary_web.pages.administration.acknowledged import ACKNOWLEDGED_DAYS
+from ostiary_web.pages.administration.acknowledgements import ACKNOWLEDGED_DAYS
 from ostiary_web.pages.administration.attention import Attention, Urgency, find_attention, makes_backups
 from ostiary_web.pages.administration.audit import reason_text
 from ostiary_web.pages.administration.charts import Chart
@@ -154,8 +154,8 @@ def _split_attention(found: Sequence[Attention]) -> dict[str, list[Attention]]:
     warnings = [each for each in found if each.urgency is Urgency.WARNING]
     return {
         "urgent": [each for each in found if each.urgency is not Urgency.WARNING],
-        "warnings": [each for each in warnings if each.acknowledged is None],
-        "acknowledged": [each for each in warnings if each.acknowledged is not None],
+        "warnings": [each for each in warnings if each.acknowledgement is None],
+        "acknowledged": [each for each in warnings if each.acknowledgement is not None],
     }
 
 

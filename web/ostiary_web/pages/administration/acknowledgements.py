@@ -16,20 +16,20 @@ _MOST: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Acknowledged:
+class Acknowledgement:
     """Who acknowledged a warning last, and when."""
 
     name: str | None
     at: Instant
 
 
-def list_acknowledged(store: ListingStore, now: Instant) -> Mapping[str, Acknowledged]:
+def list_acknowledgements(store: ListingStore, now: Instant) -> Mapping[str, Acknowledgement]:
     """Return the last acknowledgement of each warning, by the warning's identifier."""
     recent = TimeRange(field="at", start=Instant(now - ACKNOWLEDGED_DAYS * 24 * HOUR_MS + 1))
     kind = {"kind": FactKind.WARNING_ACKNOWLEDGED.value}
     listing = Listing(resource=AUDIT, filters=kind, ranges=(recent,), page_size=_MOST)
-    found: dict[str, Acknowledged] = {}
+    found: dict[str, Acknowledgement] = {}
     for entry in store.items_after(listing, None, now):
         for change in entry.changes:
-            found.setdefault(str(change.after), Acknowledged(entry.actor_name, entry.at))
+            found.setdefault(str(change.after), Acknowledgement(entry.actor_name, entry.at))
     return found
