@@ -2,11 +2,11 @@
 
 import click
 
+from ostiary_core.model.instant import DAY_SECONDS
 from ostiary_net.upkeep.summarising import Summarising
 from ostiary_net.upkeep.sweeping import Purge, erase_salts
 from ostiary_web.cli.context import CommandContext, run
 from ostiary_web.cli.printing import Printer, with_printer
-from ostiary_web.server.storage import DAY_SECONDS
 
 
 @click.command()

@@ -12,6 +12,7 @@ import apsw
 import structlog
 import trio
 
+from ostiary_core.model.instant import DAY_SECONDS
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_net.observability.log import format_on_one_line
 from ostiary_net.sql.migrations import Opening, SchemaError
@@ -23,9 +24,6 @@ from ostiary_web.server.setting_values import SettingError
 from ostiary_web.server.settings import Settings
 
 _log = structlog.get_logger("ostiary")
-
-DAY_SECONDS: Final = 24 * 60 * 60
-"""Seconds of a day."""
 
 _START_SECONDS: Final = 30.0
 """Longest wait in seconds for a database at the start: machines come up in any order."""

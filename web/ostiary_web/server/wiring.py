@@ -12,6 +12,7 @@ import trio
 from argon2 import PasswordHasher
 
 from ostiary_core.http import TokenEndpoint
+from ostiary_core.model.instant import DAY_SECONDS
 from ostiary_core.throttling.rate_windows import RateWindows
 from ostiary_core.throttling.sign_in_throttle import SignInThrottle
 from ostiary_net.front_door.listeners import AddressError
@@ -50,7 +51,7 @@ from ostiary_web.server.rollback_check import WatermarkedStore, refuse_rolled_ba
 from ostiary_web.server.second_factor_key import make_second_factor_key, warn_of_other_keys
 from ostiary_web.server.setting_values import SettingError
 from ostiary_web.server.settings import Settings
-from ostiary_web.server.storage import DAY_SECONDS, LoggingStore, open_store
+from ostiary_web.server.storage import LoggingStore, open_store
 from ostiary_web.server.submissions import Submissions
 from ostiary_web.sheets.reader import ReadSheet, SheetReader
 

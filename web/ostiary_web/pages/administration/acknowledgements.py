@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ostiary_core.model.fact import FactKind
-from ostiary_core.model.instant import Instant
+from ostiary_core.model.instant import DAY_SECONDS, Instant, later
 from ostiary_core.storage.listing import AUDIT, Listing, ListingStore, TimeRange
-from ostiary_net.observability.summaries import HOUR_MS
 
 ACKNOWLEDGED_DAYS: Final = 7
 """Days for which an acknowledged warning is folded away."""
@@ -25,7 +24,7 @@ class Acknowledgement:
 
 def list_acknowledgements(store: ListingStore, now: Instant) -> Mapping[str, Acknowledgement]:
     """Return the last acknowledgement of each warning, by the warning's identifier."""
-    recent = TimeRange(field="at", start=Instant(now - ACKNOWLEDGED_DAYS * 24 * HOUR_MS + 1))
+    recent = TimeRange(field="at", start=Instant(later(now, -ACKNOWLEDGED_DAYS * DAY_SECONDS) + 1))
     kind = {"kind": FactKind.WARNING_ACKNOWLEDGED.value}
     listing = Listing(resource=AUDIT, filters=kind, ranges=(recent,), page_size=_MOST)
     found: dict[str, Acknowledgement] = {}
