@@ -12,6 +12,7 @@ from fuzz.command_line import main
 from fuzz.mutants.campaign import SURVIVORS, ask_in_order, judge_mutants, read_survivors
 from fuzz.mutants.judges import Judge, try_judges
 from fuzz.mutants.mutations import Key, Mutant, mutants_of
+from fuzz.mutants.planting import list_calls_of_imports
 from fuzz.mutants.rooms import ROOMS, modules_of
 from fuzz.shared.campaign import Report, add_up
 from ostiary_core.http import answer
@@ -104,6 +105,13 @@ def test_mutants_have_keys_of_their_own_that_no_line_number_is_part_of() -> None
 )
 def test_a_unit_a_condition_an_order_a_deadline_and_a_key_can_be_lost(module: str, change: str) -> None:
     assert any(change in str(mutant) for mutant in mutants_of(module))
+
+
+def test_what_runs_while_a_module_is_imported_is_not_what_runs_later() -> None:
+    module = "ostiary_core.storage.listing"
+    at_import = {function for _, function in list_calls_of_imports([module])}
+    assert "make_listable" in at_import
+    assert not at_import & {"contained_text", "fold_ascii"}
 
 
 def test_every_listed_mutant_is_one_and_has_its_reason() -> None:
