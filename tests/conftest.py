@@ -97,8 +97,8 @@ RELEASE: Final = (
     # The kit for stores, with its wrong stores and over the slower of ours.
     *("core/conformance/test_kit.py", "net/store/test_conformance.py::test_our_store_is_sound[postgresql]"),
     # The same question at another door or store.
-    "net/lane/test_lane.py::test_nobody_waits_for_all_that_others_ask_at_once[sockets",
-    "net/lane/test_lane.py::test_nobody_waits_for_all_that_others_ask_at_once[memory-wrong method]",
+    "net/lane/test_lane.py::test_one_request_does_not_wait_for_all_others[sockets",
+    "net/lane/test_lane.py::test_one_request_does_not_wait_for_all_others[memory-wrong method]",
     "net/lane/test_both_doors.py::test_a_request_torn_at_any_byte_is_answered_alike",
     "net/store/test_listing.py::test_lists_of_which_each_is_long_have_the_pages_of_the_reference[postgresql]",
     *(
@@ -123,7 +123,7 @@ RELEASE: Final = (
     *(
         f"net/front_door/test_processes.py::test_{test}"
         for test in (
-            *("a_signal_ends_a_server_with_0[supervise]", "a_signal_that_whoever", "a_supervisor_whose"),
+            *("a_signal_ends_a_server_with_0[supervise]", "a_signal_that_the_server", "a_supervisor_whose"),
             *("a_worker_that_is_stopped", "no_room_for_a_worker", "systemd_is_given"),
         )
     ),

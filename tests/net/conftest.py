@@ -1,4 +1,4 @@
-"""Stores of each kind; and tests of connections run under a clock that jumps while nobody has work."""
+"""Stores of each kind, and a virtual clock for tests of connections, which jumps while no task has work."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -16,19 +16,19 @@ from tests.support.stores import KINDS, PlainStore, drop_schemas, open_kind
 AnyStore = PlainStore | SQLiteStore | PostgreSQLStore
 
 SECONDS_BEFORE_A_JUMP: Final = {"front_door": 0.02, "lane": 0.0}
-"""Loopback sockets within one process may need a moment, pairs of sockets and streams in memory none."""
+"""Real time that must pass without work before the clock jumps: loopback sockets may need a moment."""
 
 
 @pytest.fixture(scope="session", autouse=True)
 def nothing_left_behind() -> Iterator[None]:
-    """Tests that ran on a shared server take their schemas with them."""
+    """Drop the schemas that the tests made on a shared server."""
     yield
     drop_schemas()
 
 
 @pytest.fixture(params=KINDS)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyStore]:
-    """An empty store, with what a server asks of one."""
+    """An empty store that can do all that a server asks of one."""
     if request.param == "memory":
         yield PlainStore()
         return

@@ -1,4 +1,4 @@
-"""The clocks of a process: the wall's, slowed down if it was set back, and one that nobody can set."""
+"""Two clocks of a process: the wall clock, slowed down if it was set back, and one that cannot be set."""
 
 from hypothesis import given, strategies as st
 
@@ -7,7 +7,7 @@ from tests.support.stores import HandClock
 from tests.support.story import START
 
 
-def test_where_the_machine_was_set_back_the_wall_slows_down_and_the_other_goes_on() -> None:
+def test_the_wall_clock_slows_down_after_the_machine_was_set_back_and_the_other_goes_on() -> None:
     clock = HandClock()
     assert clock.now() == START
     began = clock.monotonic()
@@ -15,7 +15,7 @@ def test_where_the_machine_was_set_back_the_wall_slows_down_and_the_other_goes_o
     clock.wait(60)
     assert (clock.now() - START, clock.monotonic() - began) == (54_000, 60_000)
     clock.wait(35_940)
-    assert clock.now() - START == 32_400_000  # where the machine's clock is by now
+    assert clock.now() - START == 32_400_000  # the machine's clock shows this time by now
     clock.wait(10)
     assert (clock.now() - START, clock.monotonic() - began) == (32_410_000, 36_010_000)
 

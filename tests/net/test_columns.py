@@ -1,4 +1,4 @@
-"""Records as rows: what an update names, under which names fields are stored, and words that nobody knows."""
+"""Records as rows: names under which fields are stored, and words of a later release."""
 
 from enum import StrEnum
 from typing import Any, get_args, get_type_hints
@@ -35,7 +35,7 @@ def test_a_renamed_field_is_stored_under_its_older_name() -> None:
 
 
 def parts_of(hint: Any) -> set[Any]:
-    """A type and all that it is made of."""
+    """Return a type and all types inside it."""
     return {hint}.union(*map(parts_of, get_args(hint)))
 
 

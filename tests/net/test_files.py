@@ -1,4 +1,4 @@
-"""Uploaded files: whole or not at all, each under a name of its own, and no way to any other file."""
+"""Uploaded files: each is written whole or not at all, under its own name, and gives access to no other."""
 
 import os
 import threading
@@ -23,7 +23,7 @@ def files_in(folder: Path) -> Files:
     return Files(folder / "files", entropy_source=SeededEntropy(), run_sync=run_inline)
 
 
-async def test_what_is_kept_is_read_back_until_it_is_removed(tmp_path: Path) -> None:
+async def test_a_file_is_read_back_until_it_is_removed(tmp_path: Path) -> None:
     files = files_in(tmp_path)
     name = await files.keep(b"content", "png")
     assert await files.read(name) == b"content"
@@ -49,7 +49,7 @@ async def test_nothing_is_left_of_a_file_that_could_not_be_written(tmp_path: Pat
     assert [path.name for path in (tmp_path / "files").iterdir()] == [name]
 
 
-async def test_a_file_that_the_disk_does_not_let_go_is_told_and_breaks_nothing(tmp_path: Path) -> None:
+async def test_a_file_that_cannot_be_removed_is_logged(tmp_path: Path) -> None:
     files = files_in(tmp_path)
     name = "a" * 64 + ".png"
     (tmp_path / "files" / name).mkdir(parents=True)
@@ -120,7 +120,7 @@ def test_first_starts_that_race_have_one_key(
 ) -> None:
     if kind != "links":
         without_links(monkeypatch, renames=kind == "renames")
-    monkeypatch.setattr(os, "getpid", threading.get_native_id)  # as each process has a number of its own
+    monkeypatch.setattr(os, "getpid", threading.get_native_id)  # each thread stands for a process
     made = at_once([partial(make_second_factor_key, tmp_path / "data", SystemEntropy())] * 8)
     assert len({key for key, _ in made}) == 1
     assert [is_new for _, is_new in made].count(True) == 1
@@ -143,7 +143,7 @@ def test_a_first_start_that_another_overtakes_takes_the_key_of_the_other(
     assert (late[1], read_key_file(tmp_path)) == (False, late[0])
 
 
-def test_a_key_whose_file_stays_empty_is_told(tmp_path: Path) -> None:
+def test_a_key_file_that_stays_empty_stops_the_start(tmp_path: Path) -> None:
     (tmp_path / KEY_FILE).touch()
     with pytest.raises(CannotStart, match="it is empty, as a first start was interrupted: remove it"):
         make_second_factor_key(tmp_path, SystemEntropy())

@@ -1,4 +1,4 @@
-"""Lines of the log leave together if they belong together, and none of them can do harm."""
+"""Lines of the log: related ones are written together, and a log that cannot be written does no harm."""
 
 import fcntl
 import io
@@ -70,7 +70,7 @@ def test_entries_that_belong_together_go_out_in_one_write_and_in_order(
     assert written.writes == ["info one\ninfo two\n", "three\n"]
 
 
-def test_what_a_processor_drops_is_not_written(
+def test_an_entry_that_a_processor_drops_is_not_written(
     monkeypatch: pytest.MonkeyPatch, processors: list[Any]
 ) -> None:
     def only_two(_: object, level: str, entry: Any) -> Any:
@@ -91,7 +91,7 @@ def test_what_a_processor_drops_is_not_written(
     ids=["info", "warning"],
 )
 @pytest.mark.usefixtures("processors")
-def test_facts_are_told_at_the_level_of_information(
+def test_facts_are_logged_at_the_level_of_information(
     monkeypatch: pytest.MonkeyPatch, level: int, written: list[str]
 ) -> None:
     before = structlog.get_config()["wrapper_class"]
@@ -124,7 +124,7 @@ def test_a_refusal_has_one_line_with_its_reason_also_of_a_batch(
 
 
 @pytest.mark.usefixtures("processors")
-def test_lines_that_nobody_takes_in_time_are_dropped_and_counted() -> None:
+def test_lines_that_the_reader_does_not_take_in_time_are_dropped_and_counted() -> None:
     read_end, write_end = os.pipe()
     lines, filled = LogLines(), 0
     # The pipe is full from the start, so that the thread writes nothing while lines come.
@@ -140,7 +140,7 @@ def test_lines_that_nobody_takes_in_time_are_dropped_and_counted() -> None:
             dropped = lines.dropped
             reader.read(filled)
             written = [reader.readline() for _ in range(8_000 - dropped + 1)]
-            # Behind the first lines that the thread took on, which may be all of them.
+            # This line stands behind the first ones that the thread took, which may be all of them.
             written.remove("warning log lines were dropped\n")
             first = [line.split()[0] for line in written]
             lines.info("later")
@@ -187,7 +187,7 @@ def test_a_pipe_that_does_not_wait_is_waited_for() -> None:
     assert lines.dropped == 0
 
 
-def test_a_log_that_cannot_be_written_fails_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_cannot_be_written_raises_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = LogLines()
     monkeypatch.setattr(sys, "stderr", Full())
     lines.info("one")

@@ -1,4 +1,4 @@
-"""Metrics: what happened is counted once and by its known name, and Prometheus can read it."""
+"""Metrics: each event is counted once, by its known name, and Prometheus can read the page."""
 
 import re
 import time
@@ -91,7 +91,7 @@ async def test_a_request_over_its_limit_is_counted_by_its_operation() -> None:
     assert found['ostiary_rate_limited_total{operation="revoke"}'] == 0
 
 
-def test_the_delay_of_a_safe_retry_is_told_and_never_below_nothing() -> None:
+def test_the_delay_of_a_safe_retry_is_counted_and_never_negative() -> None:
     metrics = Metrics()
     for earlier_at in (10_000, 9_700, 12_000):
         fact = Fact(kind=FactKind.PAIR_REPEATED, earlier_at=Instant(earlier_at))
@@ -128,7 +128,7 @@ def test_a_histogram_counts_each_value_in_every_bucket_it_fits(values: list[floa
     assert upto == [*(sum(value <= bound for value in values) for bound in (0.5, 1, 10)), len(values)]
 
 
-# --- where it is read
+# --- the address of the metrics
 
 
 async def ask(port: int, method: str, target: str) -> Response:

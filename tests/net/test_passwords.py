@@ -90,7 +90,7 @@ def test_processors_are_those_that_the_process_may_use(
 
 
 class Counting(PasswordHasher):
-    """Tells which work was done, with which parameters."""
+    """Records each verification with its parameters."""
 
     def __init__(self) -> None:
         super().__init__(time_cost=1, memory_cost=8, parallelism=1, type=Type.ID)
@@ -107,7 +107,7 @@ class Starved(PasswordHasher):
         raise VerificationError(error_to_str(-22))  # ARGON2_MEMORY_ALLOCATION_ERROR
 
 
-async def test_without_memory_nobody_is_told_that_a_password_is_wrong() -> None:
+async def test_without_memory_no_password_is_called_wrong() -> None:
     with pytest.raises(MemoryError):
         await cheap(Starved()).verify(await cheap().hash("correct horse"), "correct horse")
 
@@ -143,7 +143,7 @@ FOREIGN = DJANGO.replace("1000000", "1")
 
 
 class Timed:
-    """Passwords that take as long as a test says; how long answers were held back beyond that."""
+    """Passwords whose hashing takes as long as a test says."""
 
     def __init__(self) -> None:
         self._times = (0.0, 0.0)
@@ -159,7 +159,7 @@ class Timed:
         return self._times
 
     async def wait(self, password_hash: str | None, passed: float, worked: float | None = None) -> float:
-        """Verify a wrong password in `passed` seconds, `worked` of them on a processor."""
+        """Verify a wrong password in `passed` seconds, `worked` of them of work; return the added wait."""
         self._steps = [(0.0, 0.0), (passed, passed if worked is None else worked)]
         began = trio.current_time()
         await self.passwords.verify(password_hash, "wrong")
@@ -178,7 +178,7 @@ async def test_no_name_is_answered_sooner_than_those_with_hashes_of_other_system
 
 
 @pytest.mark.parametrize("worked, held_back", [(0.25, 0.0), (30, 2.75)], ids=["stood still", "was slow"])
-async def test_one_stall_holds_nobody_back_for_long(
+async def test_one_stall_does_not_hold_later_callers_back_for_long(
     autojump_clock: MockClock, worked: float, held_back: float
 ) -> None:
     timed = Timed()
@@ -186,7 +186,7 @@ async def test_one_stall_holds_nobody_back_for_long(
     assert await timed.wait(None, 0.25) == held_back
 
 
-async def test_what_other_hashes_took_is_forgotten_in_an_hour_or_once_there_are_none(
+async def test_the_time_of_foreign_hashes_is_forgotten_in_an_hour_or_once_there_are_none(
     autojump_clock: MockClock,
 ) -> None:
     asked: list[str] = []
@@ -221,7 +221,7 @@ async def test_what_other_hashes_took_is_forgotten_in_an_hour_or_once_there_are_
         pytest.param("$2b$12$srNaFv5MXcNQ/zbdOTksGebnCjFM.6.ZRQA0qptkSoeaT5uqtCeuW", id="bcrypt"),
     ],
 )
-def test_what_others_usually_make_is_not_too_costly(usual: str) -> None:
+def test_usual_hashes_of_other_systems_are_not_too_costly(usual: str) -> None:
     assert normalize_foreign_hash(usual) == usual
 
 
@@ -273,7 +273,7 @@ async def test_a_hash_that_is_none_matches_nothing() -> None:
 # --- the line
 
 
-async def test_of_those_who_wait_the_fewest_doubts_come_first_and_push_out_the_most() -> None:
+async def test_callers_with_the_fewest_doubts_come_first_and_push_out_those_with_the_most() -> None:
     line, order, refused = HashingLine(1), list[str](), list[str]()
 
     async def come(name: str, doubts: int, may_be_refused: bool = True) -> None:
@@ -300,7 +300,9 @@ async def test_of_those_who_wait_the_fewest_doubts_come_first_and_push_out_the_m
     assert len(line) == 0
 
 
-async def test_one_who_leaves_the_line_or_waits_too_long_takes_no_place(autojump_clock: MockClock) -> None:
+async def test_a_caller_who_leaves_the_line_or_waits_too_long_takes_no_place(
+    autojump_clock: MockClock,
+) -> None:
     line, ended = HashingLine(1), list[str]()
 
     async def come(name: str) -> None:
@@ -320,7 +322,7 @@ async def test_one_who_leaves_the_line_or_waits_too_long_takes_no_place(autojump
     assert ended[-1] == "the next had a place"
 
 
-async def test_one_who_leaves_as_the_place_is_given_passes_it_on(autojump_clock: MockClock) -> None:
+async def test_a_caller_who_leaves_as_the_place_is_given_passes_it_on(autojump_clock: MockClock) -> None:
     line, leaver = HashingLine(1), trio.CancelScope()
 
     async def leave() -> None:

@@ -1,4 +1,4 @@
-"""What has expired is purged: a store under a constant load stays as large, and nobody notices."""
+"""Expired records are purged: a store under a constant load stays as large, and callers notice nothing."""
 
 from dataclasses import replace
 from functools import partial
@@ -125,7 +125,7 @@ async def test_a_store_under_a_constant_load_stays_as_large(store: AnyStore) -> 
         await clear(store, clock, audit_days=60)
         sizes.append(house.size())
         entries.append(len(store.audit()))
-    # A session lasts seven days, then it is kept for thirty: from then on as much goes as comes.
+    # A session lasts seven days and is kept for thirty more: after that, as many go as come.
     assert all(size == sizes[8] for size in sizes[8:])
     assert sizes[-1][Table.SESSION] == 7 + 5, "those that stayed in 35 days, and those that left in 25"
     assert sizes[-1][Table.REFRESH_TOKEN] == 7 * 2 + 5 * 1
@@ -134,7 +134,7 @@ async def test_a_store_under_a_constant_load_stays_as_large(store: AnyStore) -> 
 
 
 def clear_by_hand(store: MemoryStore, now: Instant) -> int:
-    """Return all that has expired, without a sweeper."""
+    """Remove all expired records without a sweeper; return their number."""
     gone = 0
     for kind in Expirable:
         found = store.find_expired(kind, b"", now, 1_000)
@@ -186,7 +186,7 @@ def test_a_store_that_is_cleared_at_every_step_answers_as_one_that_never_is(step
 # --- in the background
 
 
-async def test_one_instance_clears_and_the_others_leave_it_to_it(
+async def test_one_instance_purges_and_the_others_leave_it_to_that_one(
     autojump_clock: MockClock, tmp_path: Path
 ) -> None:
     clock = HandClock()
@@ -211,7 +211,7 @@ async def test_one_instance_clears_and_the_others_leave_it_to_it(
 
 
 def orphans(store: SQLiteStore, number: int) -> None:
-    """Return tokens that lead nowhere."""
+    """Insert refresh tokens of a session that is gone."""
     store.write(
         [
             Insert(RefreshToken(digest=digest_of(f"{each}"), session_id="gone", generation=0))
@@ -288,7 +288,7 @@ def test_a_lease_is_one_holders_until_it_runs_out(kind: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("failure, times", [("clearing failed", 2), ("summaries failed", 3)])
-async def test_a_failure_is_told_to_the_log_and_tried_again(
+async def test_a_failure_is_logged_and_tried_again(
     failure: str, times: int, autojump_clock: MockClock
 ) -> None:
     leases = []
@@ -311,7 +311,7 @@ async def test_a_failure_is_told_to_the_log_and_tried_again(
     assert min(leases) > 60, "a lease outlasts the time until its holder comes for it again"
 
 
-async def test_a_purge_begins_anywhere_among_the_tokens_and_tells_only_of_an_end_it_reached(
+async def test_a_purge_begins_anywhere_among_the_tokens_and_records_only_an_end_it_reached(
     autojump_clock: MockClock,
 ) -> None:
     begins: list[bytes] = []
@@ -332,7 +332,7 @@ async def test_a_purge_begins_anywhere_among_the_tokens_and_tells_only_of_an_end
 
     store, clock = Watched(), HandClock()
     house = House(store, clock)
-    for number in range(150):  # more than a batch, and so more than a round has time for
+    for number in range(150):  # more than a batch, so that one round has no time for all
         house.code(f"code {number}")
     clock.wait(300)
     async with open_turns(store, clock, run_inline) as turns, trio.open_nursery() as nursery:
@@ -343,7 +343,7 @@ async def test_a_purge_begins_anywhere_among_the_tokens_and_tells_only_of_an_end
     assert begins[0] != b""
 
 
-async def test_what_was_cleared_before_a_failure_is_counted() -> None:
+async def test_records_purged_before_a_failure_are_counted() -> None:
     class Failing(PlainStore):
         def forget_entries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
             raise OSError("disk I/O error")

@@ -1,4 +1,4 @@
-"""Where events meet the rules: what the log is told, what it is never told, and what a failure answers."""
+"""The service: what it logs and never logs, and how it answers failures."""
 
 import json
 from base64 import b64encode
@@ -83,7 +83,7 @@ def test_the_line_of_a_fact_says_of_whom_by_whom_and_why() -> None:
     assert (line["event"], line["why"]) == ("session-ended", "session_forced_out")
 
 
-async def test_nothing_is_told_of_what_only_reads() -> None:
+async def test_events_that_only_read_are_not_logged() -> None:
     async with serving(PlainStore()) as service:
         with capture_logs() as log:
             await service.decide(PasswordHashRequested(of="anna"), origin())
@@ -118,7 +118,7 @@ async def test_a_refusal_that_needs_no_turn_is_logged_under_the_trace_id_of_its_
     ]
 
 
-async def test_a_request_that_is_refused_for_what_it_holds_is_not_told_as_one_too_many() -> None:
+async def test_a_malformed_request_is_not_counted_as_one_too_many() -> None:
     metrics = Metrics()
     async with serving(PlainStore(), metrics) as service:
         with capture_logs() as log:
@@ -147,7 +147,7 @@ async def test_unlocks_are_looked_for_once_a_second() -> None:
         assert await guess() == 0
 
 
-async def test_all_of_many_users_who_are_unlocked_at_one_moment_may_sign_in_and_nobody_else() -> None:
+async def test_many_users_who_are_unlocked_at_one_moment_may_sign_in_and_no_others() -> None:
     many = range(30)
     async with serving(PlainStore()) as service:
 
@@ -166,7 +166,7 @@ async def test_all_of_many_users_who_are_unlocked_at_one_moment_may_sign_in_and_
         assert [await guess(number) > 0 for number in many] == [number == many[-1] for number in many]
 
 
-async def test_a_refusal_that_the_trail_cannot_be_told_is_logged() -> None:
+async def test_a_refusal_that_the_trail_cannot_keep_is_logged() -> None:
     fact = Fact(kind=FactKind.REFUSED, actor_id="clerk", why=Why.PERMISSION_MISSING)
     store = BreakingStore()
     async with serving(store) as service:
@@ -185,7 +185,7 @@ async def test_a_refusal_that_the_trail_cannot_be_told_is_logged() -> None:
 
 
 @pytest.mark.parametrize("cause, named", [(OSError("near"), "OSError"), (None, "CommitUnconfirmed")])
-async def test_of_what_may_be_kept_the_log_says_so_and_names_the_cause(
+async def test_a_turn_that_may_be_kept_is_logged_as_such_with_its_cause(
     cause: Exception | None, named: str
 ) -> None:
     class Unheard(PlainStore):
@@ -210,7 +210,7 @@ async def test_of_what_may_be_kept_the_log_says_so_and_names_the_cause(
     ]
 
 
-async def test_one_failing_turn_is_told_once_for_every_request_in_it() -> None:
+async def test_one_failing_turn_is_logged_once_for_every_request_in_it() -> None:
     store = BreakingStore()
     store.broken = True
     failures = []

@@ -1,4 +1,4 @@
-"""Summaries are made in small steps: batches of the trail, each with a rest as long, and a sample an hour."""
+"""Summaries are made in batches of the trail, each followed by a rest as long, and a sample an hour."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

@@ -1,4 +1,4 @@
-"""The sweeper: a salt goes when its window has passed, not before, and a failure is no end of it."""
+"""The sweeper erases a salt when its window has passed, not before, and goes on after a failure."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -26,7 +26,7 @@ GRACE_SECONDS = 30
 
 
 def rotate_sessions(store: AnyStore, sessions: int = 1) -> list[LoginRefreshed]:
-    """Rotate so many login sessions; return the events that refresh each with its spent token."""
+    """Rotate so many login sessions; return for each the event that presents its spent token."""
     world, retries = given(user(), store=cast(MemoryStore, store)), []
     for _ in range(sessions):
         spent = world.login().tokens.refresh_token
@@ -70,7 +70,7 @@ async def test_more_sessions_than_one_batch_are_all_swept(
     assert salts(store) == 0
 
 
-async def test_what_a_sweep_that_was_stopped_still_waited_for_is_left(autojump_clock: MockClock) -> None:
+async def test_salts_that_a_stopped_sweep_still_waited_for_are_left(autojump_clock: MockClock) -> None:
     store, clock, gate = PlainStore(), HandClock(), Gate()
     rotate_sessions(store, sessions=3)
     clock.wait(GRACE_SECONDS + 1)
@@ -85,7 +85,7 @@ async def test_what_a_sweep_that_was_stopped_still_waited_for_is_left(autojump_c
 
 
 class Unwilling(PlainStore):
-    """Fails every sweep while it is unwell."""
+    """Fails every sweep while it is `unwell`."""
 
     unwell = True
 
@@ -95,7 +95,7 @@ class Unwilling(PlainStore):
         return super().turn(events, *more)
 
 
-async def test_a_failure_is_told_to_the_log_and_tried_again(autojump_clock: MockClock) -> None:
+async def test_a_failure_is_logged_and_tried_again(autojump_clock: MockClock) -> None:
     store, clock = Unwilling(), HandClock()
     rotate_sessions(store, sessions=3)
     clock.wait(GRACE_SECONDS + 1)

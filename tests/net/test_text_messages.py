@@ -1,6 +1,6 @@
-"""Text messages: what a gateway is sent and how often, what the outbox file holds, and what nobody waits for.
+"""Text messages: requests to a gateway and their retries, the outbox file, and jobs in the background.
 
-What the gateway does with each request is a script.
+A script says how the gateway answers each request.
 """
 
 import json
@@ -53,12 +53,12 @@ MESSAGE = TextMessage(
 
 
 Answer = tuple[int, dict[str, str]] | None
-"""Status and header fields; None closes the connection without a word."""
+"""Status and header fields; None closes the connection without an answer."""
 
 
 @dataclass
 class Room:
-    """A gateway client, what the gateway was sent, and how long the client paused between attempts."""
+    """A gateway client, the requests that it sent, and its pauses between attempts."""
 
     gateway: Gateway
     asked: list[httpx.Request]
@@ -69,7 +69,7 @@ class Room:
 async def gateway_at(
     *script: int | Answer, token: str | None = TOKEN, attempt_seconds: float = 30.0, silent: bool = False
 ) -> AsyncIterator[Room]:
-    """Return a client of a gateway with these answers, the last for ever; or none, if `silent`."""
+    """Yield a client of a gateway that gives these answers, the last for ever, or no answer if `silent`."""
     answers: list[Answer] = [(step, {}) if isinstance(step, int) else step for step in script]
     asked: list[httpx.Request] = []
     pauses: list[float] = []
@@ -115,7 +115,9 @@ async def test_a_gateway_is_sent_number_purpose_and_text_once_each_under_its_own
 
 
 @pytest.mark.parametrize("passing", [500, 502, 503, 429, None], ids=str)
-async def test_what_may_pass_is_tried_again_each_time_later_under_one_key(passing: int | None) -> None:
+async def test_failures_that_may_pass_are_tried_again_each_time_later_under_one_key(
+    passing: int | None,
+) -> None:
     async with gateway_at(passing, passing, passing, 200) as room:
         await room.gateway.deliver(MESSAGE)
     assert len(room.asked) == 4
@@ -142,7 +144,7 @@ async def test_after_four_attempts_it_is_given_up(
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422, 301, 307])
-async def test_what_will_not_pass_is_not_tried_again_and_no_redirect_is_followed(status: int) -> None:
+async def test_refusals_are_not_tried_again_and_no_redirect_is_followed(status: int) -> None:
     async with gateway_at((status, {"Location": "/elsewhere"})) as room:
         with pytest.raises(NotDelivered, match=f"status {status}"):
             await room.gateway.deliver(MESSAGE)
@@ -196,7 +198,7 @@ async def test_a_token_that_is_changed_goes_with_the_next_message() -> None:
     ]
 
 
-async def test_a_certificate_that_no_known_authority_made_is_told_with_what_to_do() -> None:
+async def test_an_error_about_an_untrusted_certificate_says_what_to_do() -> None:
     fault = ssl.SSLCertVerificationError()
     fault.verify_message = "unable to get local issuer certificate"
 
@@ -279,7 +281,7 @@ async def test_without_a_gateway_messages_are_lines_of_a_file(tmp_path: Path) ->
     await Outbox(path).deliver(MESSAGE)
     async with open_text_messages(Outbox(path, run_inline)) as messages:
         await messages.send(ready(MESSAGE), "trace")
-        lines = path.read_text(encoding="utf-8").splitlines()  # there when the asking returns
+        lines = path.read_text(encoding="utf-8").splitlines()  # the line is written when `send` returns
     assert [json.loads(line) for line in lines] == 2 * [
         {
             "phone": PHONE,
@@ -304,7 +306,7 @@ async def test_the_outbox_is_for_its_owners_eyes_only(tmp_path: Path, umask: int
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-async def test_an_outbox_that_cannot_be_written_is_told_without_the_code(tmp_path: Path) -> None:
+async def test_an_outbox_that_cannot_be_written_is_logged_without_the_code(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     messages = TextMessages(Outbox(tmp_path / "file" / "outbox.jsonl", run_inline))
     with capture_logs() as logs:
@@ -318,7 +320,7 @@ async def test_an_outbox_that_cannot_be_written_is_told_without_the_code(tmp_pat
 
 
 def ready(message: TextMessage | None) -> Callable[[], Awaitable[TextMessage | None]]:
-    """Return a job that has nothing to find out."""
+    """Return a job that has its message ready."""
 
     async def job() -> TextMessage | None:
         await trio.lowlevel.checkpoint()
@@ -328,7 +330,7 @@ def ready(message: TextMessage | None) -> Callable[[], Awaitable[TextMessage | N
 
 
 class Far:
-    """A delivery over a network that stands still until it is let go on."""
+    """A delivery over a network that stands still until the gate is opened."""
 
     is_local = False
 
@@ -341,7 +343,7 @@ class Far:
         self.delivered.append(message)
 
 
-async def test_an_errand_that_fails_is_told_by_name_and_the_next_is_run() -> None:
+async def test_a_job_that_fails_is_logged_by_name_and_the_next_is_run() -> None:
     far = Far()
     far.gate.set()
 
@@ -359,7 +361,7 @@ async def test_an_errand_that_fails_is_told_by_name_and_the_next_is_run() -> Non
     assert CODE not in str(logs)
 
 
-async def test_the_queue_is_bounded_and_what_does_not_fit_is_told() -> None:
+async def test_the_queue_is_bounded_and_messages_that_do_not_fit_are_logged() -> None:
     far = Far()
     messages = TextMessages(far, most_waiting=3)
     with capture_logs() as logs:
@@ -374,7 +376,7 @@ async def test_the_queue_is_bounded_and_what_does_not_fit_is_told() -> None:
     assert messages.count_unfinished() == 0
 
 
-async def test_closing_gives_what_waits_a_moment_and_says_what_was_left(autojump_clock: object) -> None:
+async def test_closing_gives_waiting_messages_a_moment_and_logs_those_left(autojump_clock: object) -> None:
     far = Far()
     with capture_logs() as logs:
         async with open_text_messages(far) as messages:

@@ -1,4 +1,4 @@
-"""The queue in front of a store: who shares a turn, who is left out, and what a failure costs."""
+"""The queue in front of a store: callers that share a turn, callers that leave, and failures."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -84,7 +84,7 @@ def names(events: Sequence[Event]) -> list[str]:
 # --- who shares a turn
 
 
-async def test_what_waits_while_a_turn_is_committed_makes_up_the_next() -> None:
+async def test_events_that_wait_while_a_turn_is_committed_make_up_the_next() -> None:
     store, gate = PlainStore(), Gate()
     async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
         first = await waiting(nursery, turns, "anna")
@@ -142,7 +142,7 @@ async def test_a_caller_who_leaves_before_the_turn_is_left_out() -> None:
     assert stayer.decision is not None
 
 
-async def test_a_turn_that_everybody_has_left_before_it_began_runs_nothing() -> None:
+async def test_a_turn_that_all_callers_left_before_it_began_runs_nothing() -> None:
     gate, metrics = Gate(), Metrics()
     async with open_turns(PlainStore(), HandClock(), gate, metrics) as turns:
         leaver = QueuedEvent(registration_of("leaver"), None, lambda _: None)
@@ -154,7 +154,7 @@ async def test_a_turn_that_everybody_has_left_before_it_began_runs_nothing() -> 
     assert 'ostiary_turn_events_count{queue="write"} 0' in metrics.write_exposition()
 
 
-async def test_what_nobody_waits_for_any_more_is_not_tried_again_after_a_lost_race() -> None:
+async def test_an_event_without_a_caller_is_not_tried_again_after_a_lost_race() -> None:
     class Losing(PlainStore):
         attempts = 0
 
@@ -170,9 +170,9 @@ async def test_what_nobody_waits_for_any_more_is_not_tried_again_after_a_lost_ra
     assert store.attempts == 1
 
 
-async def test_a_turn_that_everybody_has_left_takes_nobody_else_down_with_it() -> None:
+async def test_the_failure_of_a_turn_without_callers_fails_no_event_that_comes_meanwhile() -> None:
     class Unheard(PlainStore):
-        """Once, an event comes while a turn without callers is being committed, which nobody hears of."""
+        """The first turn has lost its callers; an event comes while it commits, and its answer is lost."""
 
         has_failed = False
 
@@ -200,7 +200,7 @@ async def test_a_turn_that_everybody_has_left_takes_nobody_else_down_with_it() -
 
 async def test_an_event_whose_turn_began_is_kept_though_its_caller_leaves() -> None:
     class Committing(Gate):
-        """Holds what is done."""
+        """Holds each call after its work."""
 
         async def __call__(self, sync_fn: Callable[[], T], /, *, limiter: trio.CapacityLimiter) -> T:
             result = sync_fn()
@@ -217,7 +217,7 @@ async def test_an_event_whose_turn_began_is_kept_though_its_caller_leaves() -> N
 
 
 @pytest.mark.parametrize("seconds, is_decided", [(0.5, True), (1.0, True), (2.0, False)])
-async def test_a_sender_who_has_closed_its_side_is_taken_to_have_gone_after_a_second(
+async def test_a_sender_that_closed_its_side_has_gone_after_a_second(
     seconds: float, is_decided: bool, autojump_clock: MockClock
 ) -> None:
     store, gate = PlainStore(), Gate()
@@ -243,7 +243,7 @@ async def test_a_sender_who_has_gone_while_the_server_stood_still_is_believed_at
     assert sorted(isinstance(answer, Decision) for answer in answers) == [False, True]
 
 
-async def test_nobody_waits_for_a_store_that_stands_still_for_as_long_as_ten_seconds(
+async def test_callers_wait_less_than_ten_seconds_for_a_store_that_stands_still(
     autojump_clock: MockClock,
 ) -> None:
     store, gate, answered_at = PlainStore(), Gate(), list[float]()
@@ -262,10 +262,10 @@ async def test_nobody_waits_for_a_store_that_stands_still_for_as_long_as_ten_sec
 
 
 @pytest.mark.parametrize("more_seconds, left", [(0.0, 1), (0.5, 0)])
-async def test_who_has_waited_too_long_is_not_wanted_before_the_event_loop_says_so(
+async def test_an_event_that_waited_too_long_is_not_chosen_though_the_event_loop_has_not_run(
     more_seconds: float, left: int, autojump_clock: MockClock
 ) -> None:
-    """A store asks in its own thread, when it has got its transaction."""
+    """The store chooses the events in its own thread, once it has its transaction."""
 
     class Late(PlainStore):
         def turn_of(self, choose_events: ChooseEvents, now: Instant) -> list[Decision]:
@@ -284,7 +284,7 @@ async def test_who_has_waited_too_long_is_not_wanted_before_the_event_loop_says_
 
 
 class Failing(PlainStore):
-    """Fails every turn that has to do with "bad"; with "anna" alone, two more come."""
+    """Fails every turn with "bad"; while "anna" is alone in a turn, two more callers come."""
 
     turns_to_join: Turns | None = None
 
@@ -298,7 +298,7 @@ class Failing(PlainStore):
 
 
 @pytest.mark.parametrize("others", [["anna"], ["anna", "ben"]], ids=len)
-async def test_of_a_turn_that_fails_only_the_event_at_fault_is_told_so(
+async def test_a_turn_that_fails_is_a_failure_for_the_event_at_fault_alone(
     others: list[str], autojump_clock: MockClock
 ) -> None:
     store, gate = Failing(), Gate()
@@ -320,7 +320,7 @@ async def test_of_a_turn_that_fails_only_the_event_at_fault_is_told_so(
     assert isinstance(bad.failure.__cause__, OSError)
 
 
-async def test_of_the_servers_own_events_a_failure_is_told_once_all_are_through() -> None:
+async def test_a_failure_of_the_servers_own_events_is_raised_once_all_are_decided() -> None:
     store = Failing()
     async with open_turns(store, HandClock(), run_inline) as turns:
         with pytest.raises(TurnFailed):
@@ -328,7 +328,7 @@ async def test_of_the_servers_own_events_a_failure_is_told_once_all_are_through(
     assert usernames(store) == {"anna", "ben"}
 
 
-async def test_a_turn_that_the_store_did_not_keep_is_told_for_half_a_minute_or_until_one_is_kept(
+async def test_keeping_fails_for_half_a_minute_after_a_lost_turn_or_until_one_is_kept(
     autojump_clock: MockClock,
 ) -> None:
     class Blamed(BreakingStore):
@@ -385,7 +385,7 @@ async def test_a_turn_that_the_store_did_not_keep_is_told_for_half_a_minute_or_u
         turns.keeping.require()
 
 
-async def test_a_store_that_fails_for_everybody_answers_everybody() -> None:
+async def test_a_store_that_fails_for_all_events_answers_all_callers() -> None:
     store, gate = BreakingStore(), Gate()
     store.broken = True
     async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
@@ -420,7 +420,7 @@ async def test_a_store_that_grows_slow_is_asked_for_two_seconds_for_each_event_o
     autojump_clock: MockClock,
 ) -> None:
     class Growing(PlainStore):
-        """Fails a turn of several at once, and takes its time over a turn of one, which fails alike."""
+        """Fails every turn: one of several events at once, one of a single event after a second."""
 
         def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
             if names(events) == ["after"]:
@@ -442,7 +442,7 @@ async def test_a_store_that_grows_slow_is_asked_for_two_seconds_for_each_event_o
     assert after.decision is not None
 
 
-async def test_what_may_be_kept_is_not_decided_again() -> None:
+async def test_events_that_may_be_kept_are_not_decided_again() -> None:
     class Unheard(PlainStore):
         def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
             super().turn(events, *more)
@@ -457,8 +457,8 @@ async def test_what_may_be_kept_is_not_decided_again() -> None:
     assert all(asked.failure is not None for asked in together)
 
 
-async def test_whatever_observes_a_turn_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Metrics, traces and the log come after the commit: what is kept is answered, and the next turn begins.
+async def test_faults_of_metrics_traces_and_logs_change_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Metrics, traces and the log come after the commit: callers are answered, and the next turn begins.
     metrics = Metrics()
     tracing: Any = NoSpans()
     monkeypatch.setattr(metrics, "count_turn", fail)
@@ -483,7 +483,7 @@ async def test_whatever_observes_a_turn_changes_no_answer(monkeypatch: pytest.Mo
 
 
 class NoSpans:
-    """Tracing that is broken."""
+    """Tracing of which every method fails."""
 
     def __getattr__(self, name: str) -> Any:
         return fail
@@ -511,7 +511,7 @@ async def test_a_failing_read_answers_its_callers_and_the_next_read_works() -> N
 
 
 class Racing(PlainStore):
-    """Another instance is quicker, so many times."""
+    """A store whose turns lose the race against another instance, so many times."""
 
     def __init__(self, races_lost: int) -> None:
         super().__init__()
@@ -554,7 +554,7 @@ async def test_a_race_that_is_always_lost_is_a_failure_in_the_end() -> None:
 
 async def test_a_read_never_waits_behind_a_writer() -> None:
     class Slow(PlainStore):
-        """Holds a writing turn until it is told to go on."""
+        """Holds a writing turn until the test lets it go on."""
 
         began = threading.Event()
         go_on = threading.Event()
@@ -583,7 +583,7 @@ async def test_a_read_never_waits_behind_a_writer() -> None:
 # --- the end
 
 
-async def test_closing_decides_what_waits_and_takes_no_more() -> None:
+async def test_closing_decides_waiting_events_and_takes_no_more() -> None:
     store, gate = PlainStore(), Gate()
     async with trio.open_nursery() as nursery:
         async with open_turns(store, HandClock(), gate) as turns:
@@ -598,7 +598,7 @@ async def test_closing_decides_what_waits_and_takes_no_more() -> None:
     assert isinstance(late.failure, TurnFailed)
 
 
-async def test_whatever_ends_the_turns_lets_nobody_wait_on() -> None:
+async def test_callers_that_wait_fail_when_the_turns_are_cancelled() -> None:
     store, gate = PlainStore(), Gate()
     async with trio.open_nursery() as nursery:
         with trio.CancelScope() as scope:
@@ -627,7 +627,7 @@ async def test_lists_are_read_beside_the_turns_and_fail_alike() -> None:
 
 
 async def test_two_lists_are_read_at_a_time_and_one_whole_list(autojump_clock: MockClock) -> None:
-    """Administrators read them, and the other threads are for the token service."""
+    """Lists are for administrators, and the other threads for the token service."""
 
     async def wait_a_second(work: Callable[[], T], /, *, limiter: trio.CapacityLimiter) -> T:
         async with limiter:

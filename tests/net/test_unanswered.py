@@ -1,4 +1,4 @@
-"""A refresh that is kept and that nobody was answered: its grace begins when the server can answer again."""
+"""A refresh was kept but never answered: its grace begins when the server can answer again."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -38,7 +38,7 @@ class UnheardStore(BreakingStore):
 
 
 class Callers:
-    """Clients that present tokens, by a clock that goes on with Trio's."""
+    """Clients that present tokens, under a clock that goes on with Trio's."""
 
     def __init__(self) -> None:
         self.store, self.clock = UnheardStore(), HandClock()
@@ -50,7 +50,7 @@ class Callers:
         await trio.sleep(seconds)
 
     async def refresh(self, pair: TokensIssued, by: ClientCredentials | None = None) -> Reply | None:
-        """Return the reply; None if nobody can know."""
+        """Return the reply; None if the turn failed."""
         event = asks.refresh(by or self.world.basic(), pair, arrival=arrival_at(self.clock.now()))
         assert self.turns is not None
         try:
@@ -72,7 +72,7 @@ class Callers:
         self.store.broken = False
 
 
-async def test_the_grace_of_what_nobody_was_answered_begins_when_the_store_keeps_a_change_again(
+async def test_the_grace_of_an_unanswered_refresh_begins_when_the_store_keeps_a_change_again(
     autojump_clock: MockClock,
 ) -> None:
     callers = Callers()
@@ -81,7 +81,7 @@ async def test_the_grace_of_what_nobody_was_answered_begins_when_the_store_keeps
         assert isinstance(await callers.refresh(heard), TokensIssued)
         await callers.lose_answer(pair)
         await callers.be_away(pair, 40)
-        # Another client is refused as ever, and what was answered has no second grace.
+        # Another client is refused as always, and a refresh that was answered has no second grace.
         stolen = await callers.refresh(pair, by=callers.world.basic("other"))
         assert stolen == Refused(Why.TOKEN_OF_ANOTHER_CLIENT)
         assert await callers.refresh(heard) == Refused(Why.REPLAYED_AFTER_GRACE)  # which the store keeps
@@ -98,7 +98,7 @@ async def test_the_grace_of_what_nobody_was_answered_begins_when_the_store_keeps
 
 async def test_a_refresh_that_was_not_kept_has_the_grace_of_its_retry(autojump_clock: MockClock) -> None:
     class Forgetful(UnheardStore):
-        """Keeps nothing of what is not heard."""
+        """Keeps nothing of a turn whose answer is lost."""
 
         def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
             kept = [dict(rows) for rows in self._tables.values()]
@@ -123,7 +123,7 @@ async def test_a_refresh_that_was_not_kept_has_the_grace_of_its_retry(autojump_c
         assert await callers.refresh(pair) == Refused(Why.REPLAYED_AFTER_GRACE)
 
 
-async def test_a_turn_that_takes_longer_than_callers_wait_is_one_that_nobody_was_answered(
+async def test_a_turn_that_takes_longer_than_callers_wait_counts_as_unanswered(
     autojump_clock: MockClock,
 ) -> None:
     async def run_slowly(sync_fn: Callable[[], T], /, *, limiter: trio.CapacityLimiter) -> T:

@@ -1,4 +1,4 @@
-"""What all applications behind the doors of these tests do; conftest.py would cost a worker its imports."""
+"""Parts that all applications of these tests share; conftest.py imports more than a worker needs."""
 
 from ostiary_net.front_door.limits import Fields, Receive, Scope, Send
 

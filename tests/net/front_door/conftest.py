@@ -1,4 +1,4 @@
-"""Both ways a guarded application is served, in this process and on real sockets, under a virtual clock."""
+"""Servers of a guarded application in this process, on real sockets, under a virtual clock."""
 
 import math
 import socket
@@ -47,7 +47,7 @@ class Peer:
         await self.stream.send_all(data)
 
     async def hear(self, seconds: float = 0.1) -> bytes:
-        """All that comes until the server closes or `seconds` have passed."""
+        """Return all that comes until the server closes or `seconds` have passed."""
         heard = b""
         with trio.move_on_after(seconds):
             while data := await self.stream.receive_some(65_536):
@@ -55,7 +55,7 @@ class Peer:
         return heard
 
     async def hear_end(self, seconds: float = 1_000) -> bytes:
-        """All that comes until the server closes, which it must."""
+        """Return all that comes until the server closes, which it must do in `seconds`."""
         with trio.fail_after(seconds):
             return await self.hear(math.inf)
 
@@ -81,13 +81,13 @@ class Door:
         return peer
 
     async def call(self, data: bytes) -> Peer:
-        """A new connection, over which this was said."""
+        """Open a connection and send `data` over it."""
         peer = await self.connect()
         await peer.say(data)
         return peer
 
     async def ask(self, data: bytes, seconds: float = 0.1) -> bytes:
-        """What is heard on a new connection after saying `data`."""
+        """Send `data` over a new connection, and return all that comes in `seconds`."""
         return await (await self.call(data)).hear(seconds)
 
 
@@ -102,7 +102,7 @@ def way(request: pytest.FixtureRequest) -> Way:
 
 @pytest.fixture
 def open_door(way: Way, nursery: trio.Nursery, limits: DoorLimits) -> Iterator[OpenDoor]:
-    """Serve an application by `ostiary serve`'s way, or by plain Hypercorn's with our classes."""
+    """Serve an application as `ostiary serve` does, or by plain Hypercorn with our classes."""
 
     peers: list[Peer] = []
 
@@ -141,7 +141,7 @@ def open_door(way: Way, nursery: trio.Nursery, limits: DoorLimits) -> Iterator[O
 
 
 def answering_lifespan(app: Application) -> Application:
-    """An application that knows requests, and now its beginning and end."""
+    """Let an application, which answers requests alone, answer the lifespan protocol as well."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         await (answer_lifespan(receive, send) if scope["type"] == "lifespan" else app(scope, receive, send))
@@ -151,7 +151,7 @@ def answering_lifespan(app: Application) -> Application:
 
 @answering_lifespan
 async def bare_app(scope: Scope, receive: Receive, send: Send) -> None:
-    """`/early` answers 401 without reading; `/slow` takes 3 s; `/large` sends 12 MiB; else an echo."""
+    """Answer 401 without reading at `/early`, after 3 s at `/slow`, 12 MiB at `/large`, else with an echo."""
     path = scope["path"]
     status, content = 200, [b"hello"]
     if path == "/early":
@@ -184,7 +184,7 @@ async def whole_body(receive: Receive) -> bytes:
 
 
 def quart_app() -> QuartTrio:
-    """The same as a Quart-Trio application, which cancels its task when an answer is over."""
+    """Return an application of Quart-Trio with these paths; Quart cancels its task when an answer is over."""
     app = QuartTrio("door")
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
 
@@ -221,7 +221,7 @@ def bare() -> Any:
 
 @pytest.fixture
 async def door(app: Any, open_door: OpenDoor) -> Door:
-    """A server of either application, with the limits of all tests."""
+    """A server of the bare and of the Quart application, with the limits of all tests."""
     return await open_door(app)
 
 

@@ -11,10 +11,10 @@ from ostiary_net.front_door.connections import OpenConnections
 from tests.net.front_door.conftest import Door, OpenDoor
 
 PARTING_SECONDS = 1.0
-"""For how long a stop waits for what is on its way, as `DoorLimits` has it."""
+"""A stop waits for so long for requests that are on their way (`DoorLimits`)."""
 
 LETTING_IN_SECONDS = 1.0
-"""For how long it waits at most for a moment in which nobody connects."""
+"""A stop waits at most so long for a moment in which no client connects."""
 
 GET = b"GET / HTTP/1.1\r\nHost: door\r\n\r\n"
 SLOW = b"GET /slow HTTP/1.1\r\nHost: door\r\n\r\n"
@@ -103,7 +103,7 @@ async def test_a_stop_lets_running_requests_finish_and_closes_idle_connections(d
     assert trio.current_time() - began < 4
 
 
-async def test_a_request_on_its_way_at_a_stop_is_answered_and_told_that_it_is_the_last(door: Door) -> None:
+async def test_a_request_on_its_way_at_a_stop_is_answered_with_connection_close(door: Door) -> None:
     kept, new = await door.connect(), await door.connect()
     await kept.say(GET)
     await kept.hear()
@@ -119,11 +119,13 @@ async def test_a_request_on_its_way_at_a_stop_is_answered_and_told_that_it_is_th
 
 
 @pytest.mark.parametrize("way", ["serve"])
-async def test_whoever_connected_before_a_stop_is_answered_though_nobody_had_let_them_in(door: Door) -> None:
+async def test_clients_that_connected_before_a_stop_and_were_not_accepted_yet_are_answered(
+    door: Door,
+) -> None:
     callers = [socket.create_connection(("127.0.0.1", door.port), timeout=10) for _ in range(20)]
     for caller in callers:
         caller.sendall(GET)
-    door.stop.set()  # and all the while the server has not had a moment to run
+    door.stop.set()  # the server has had no moment to run since they connected
     await door.stopped.wait()
     for caller in callers:
         with caller, caller.makefile("rb") as answer:
@@ -131,7 +133,7 @@ async def test_whoever_connected_before_a_stop_is_answered_though_nobody_had_let
 
 
 @pytest.mark.parametrize("way", ["serve"])
-async def test_a_stop_lets_in_whoever_comes_while_others_still_come(bare_door: Door) -> None:
+async def test_a_stop_accepts_connections_for_a_second_while_clients_still_come(bare_door: Door) -> None:
     bare_door.stop.set()
     stopped_at = trio.current_time()
     answered = 0
@@ -145,7 +147,7 @@ async def test_a_stop_lets_in_whoever_comes_while_others_still_come(bare_door: D
 
 
 @pytest.mark.parametrize("way", ["serve"])
-async def test_a_stop_listens_no_longer_than_a_moment_where_nobody_comes(bare_door: Door) -> None:
+async def test_a_stop_listens_no_longer_than_a_moment_if_no_client_comes(bare_door: Door) -> None:
     assert (await bare_door.ask(GET)).endswith(b"hello")
     bare_door.stop.set()
     await trio.sleep(LETTING_IN_SECONDS / 4)
@@ -153,10 +155,10 @@ async def test_a_stop_listens_no_longer_than_a_moment_where_nobody_comes(bare_do
         await bare_door.connect()
 
 
-async def test_a_stop_does_not_wait_for_what_stands_behind_the_last_answer(
+async def test_a_stop_does_not_wait_for_a_request_behind_the_last_answer(
     app: Any, open_door: OpenDoor
 ) -> None:
-    """A client that asks again at once has its next request read before the answer to the last is over."""
+    """The server reads the next request of an eager client before its answer to the last one is complete."""
     door = await open_door(app, graceful_seconds=100)
     peer = await door.call(SLOW + GET)
     await trio.sleep(1)
@@ -166,7 +168,9 @@ async def test_a_stop_does_not_wait_for_what_stands_behind_the_last_answer(
         await door.stopped.wait()
 
 
-async def test_a_stop_cuts_off_what_runs_longer_than_the_grace(app: Any, open_door: OpenDoor) -> None:
+async def test_a_stop_cuts_off_a_request_that_runs_longer_than_the_grace(
+    app: Any, open_door: OpenDoor
+) -> None:
     door = await open_door(app, graceful_seconds=1)
     peer = await door.call(SLOW)
     await trio.sleep(0.5)
@@ -243,7 +247,7 @@ UNFINISHED = b"POST /echo HTTP/1.1\r\nHost: door\r\nContent-Length: 100\r\n\r\nx
 async def test_one_connection_too_many_takes_the_place_of_one_that_waits_for_its_client(
     bare: Any, open_door: OpenDoor, data: bytes, seconds: float
 ) -> None:
-    """Or a few that are slow would keep everybody out, without a request to answer."""
+    """A few slow clients, who have no request to answer, would otherwise keep all others out."""
     door = await open_door(bare, most_connections=2)
     slow = [await door.connect(receive_buffer_bytes=4_096) for _ in range(2)]
     for peer in slow:

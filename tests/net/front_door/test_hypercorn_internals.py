@@ -1,4 +1,4 @@
-"""The place where Hypercorn is reached into: as pinned, or left alone."""
+"""Our subclasses use internals of Hypercorn: those of the pinned version, and of no other."""
 
 import inspect
 from importlib import import_module
@@ -23,7 +23,7 @@ SERVER, MAKER, PROTOCOL = "hypercorn.trio.run", "hypercorn.trio.tcp_server", "hy
 
 @pytest.fixture
 def stock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hypercorn as it is without our classes."""
+    """Hypercorn without our classes."""
     server = import_module("hypercorn.trio.tcp_server").TCPServer
     monkeypatch.setattr(import_module(SERVER), "TCPServer", server)
     monkeypatch.setattr(import_module(MAKER), "ProtocolWrapper", import_module(PROTOCOL).ProtocolWrapper)
@@ -66,11 +66,11 @@ ATTRIBUTES: Final = {
     ),
     "hypercorn.trio.worker_context:WorkerContext": ("max_requests", "terminated"),
 }
-"""What the objects of a class keep under names that the subclasses use."""
+"""Attributes of each class that the subclasses use."""
 
 
 def find(name: str) -> Any:
-    """What a name as `module:Class.function` stands for."""
+    """Return the object that is named as `module:Class.function`."""
     module, _, path = name.partition(":")
     found: Any = import_module(module)
     for part in path.split("."):

@@ -25,7 +25,7 @@ from tests.support.processes import Process
 ROOT = Path(__file__).parents[3]
 GET = b"GET / HTTP/1.1\r\nHost: door\r\nConnection: close\r\n\r\n"
 PATIENCE_SECONDS = 30
-"""How long a busy machine may take; nothing here waits for a time to pass."""
+"""A busy machine may take so long; no test waits for a time to pass."""
 
 Start = Callable[..., Process]
 
@@ -70,7 +70,7 @@ def test_a_worker_that_serves_once_its_parent_has_gone_ends_without_a_word() -> 
     assert (worker.returncode, worker.stderr) == (0, b"")
 
 
-async def test_a_parent_that_has_gone_is_told_nothing_and_heard_of() -> None:
+async def test_a_worker_whose_parent_has_gone_announces_nothing_and_notices() -> None:
     ours, its = socket.socketpair()
     ours.close()
     with Lifeline(its) as lifeline:
@@ -102,7 +102,7 @@ def test_a_server_whose_event_loop_stands_still_ends_itself(
         assert server.wait(PATIENCE_SECONDS) == 1
 
 
-def test_a_signal_that_whoever_started_the_server_ignores_does_not_stop_it(start: Start) -> None:
+def test_a_signal_that_the_server_inherits_as_ignored_does_not_stop_it(start: Start) -> None:
     with hanging_up(signal.SIG_IGN):
         servers = [start(how) for how in ("serve", "supervise")]
     for server in servers:
@@ -180,7 +180,7 @@ async def test_a_supervisor_that_stood_still_leaves_a_full_socket_to_no_harm() -
             worker.announce_ready()
 
 
-def test_systemd_is_given_signs_of_life_where_it_watches(tmp_path: Path) -> None:
+def test_systemd_is_given_signs_of_life_if_it_watches(tmp_path: Path) -> None:
     path = str(tmp_path / "manager")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(path)
@@ -265,7 +265,7 @@ def test_plain_hypercorn_is_free_of_the_faults() -> None:
             stderr=subprocess.DEVNULL,
         ) as server:
             assert ask(port) == server.pid
-            # The others are tried on it in this process: the way "plain" of conftest.py.
+            # The fixture `way` of conftest.py tries the other requests, on plain Hypercorn in this process.
             answers = [
                 (200, b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\nConnection: close, upgrade\r\n\r\n"),
                 (505, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
@@ -311,7 +311,7 @@ def test_a_unix_socket_is_made_and_removed(tmp_path: Path) -> None:
 
 @contextmanager
 def hanging_up(handler: signal.Handlers) -> Iterator[None]:
-    """What is started meanwhile inherits `handler` for SIGHUP, as nohup has it ignored."""
+    """Let processes that are started inside inherit `handler` for SIGHUP, which nohup, for one, ignores."""
     before = signal.signal(signal.SIGHUP, handler)
     try:
         yield
@@ -320,7 +320,7 @@ def hanging_up(handler: signal.Handlers) -> Iterator[None]:
 
 
 def port_of(server: Process) -> int:
-    """The port that the server says it listens on, once it does."""
+    """Wait until the server prints its address, and return its port."""
     for line in server.out:
         match = re.fullmatch(r"http://127\.0\.0\.1:(\d+)\n", line)
         if match is not None:
@@ -329,7 +329,7 @@ def port_of(server: Process) -> int:
 
 
 def say(port: int, request: bytes) -> bytes:
-    """All that is heard until the server closes."""
+    """Send a request, and return all that comes until the server closes."""
     with socket.create_connection(("127.0.0.1", port), PATIENCE_SECONDS) as client:
         client.sendall(request)
         heard = b""
@@ -339,7 +339,7 @@ def say(port: int, request: bytes) -> bytes:
 
 
 def ask(port: int) -> int:
-    """The process id of the server that answers."""
+    """Return the process id of the server that answers."""
     return int(say(port, GET).rpartition(b"\r\n\r\n")[2])
 
 
@@ -353,7 +353,7 @@ def wait_for(look: Callable[[], set[int]], *, count: int) -> set[int]:
         try:
             found = look()
         except (OSError, ValueError):
-            continue  # a worker that was just killed had taken the connection
+            continue  # a worker that was killed a moment later had accepted the connection
         if len(found) >= count:
             return found
     pytest.fail("too few workers answer")

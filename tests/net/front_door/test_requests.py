@@ -1,4 +1,4 @@
-"""What a request must be before the application sees it, and what becomes of one that is not."""
+"""Requests in order reach the application; all others are refused before."""
 
 import pytest
 import trio
@@ -34,7 +34,9 @@ async def test_an_answer_that_overtakes_the_body_closes_the_connection(
     assert await peer.hear_end(3) == b""
 
 
-async def test_an_answer_after_the_whole_body_keeps_the_connection_though_nobody_read_it(door: Door) -> None:
+async def test_an_answer_after_the_whole_body_keeps_the_connection_though_the_application_read_nothing(
+    door: Door,
+) -> None:
     peer = await door.call(b"POST /early HTTP/1.1\r\nHost: door\r\nContent-Length: 3\r\n\r\nabc" + GET)
     heard = await peer.hear()
     assert b"who are you?" in heard
@@ -42,11 +44,11 @@ async def test_an_answer_after_the_whole_body_keeps_the_connection_though_nobody
     assert b"close" not in heard.lower()
 
 
-async def test_a_chunked_body_is_413_where_it_passes_the_limit(door: Door) -> None:
+async def test_a_chunked_body_is_413_when_it_passes_the_limit(door: Door) -> None:
     peer = await door.call(b"POST /small HTTP/1.1\r\nHost: door\r\nTransfer-Encoding: chunked\r\n\r\n")
     for _ in range(6):
         await peer.say(b"14\r\n" + b"x" * 20 + b"\r\n")
-        await trio.sleep(0.2)  # past the patience: the application has the request by now
+        await trio.sleep(0.2)  # the door waits less before the application has the request
     heard = await peer.hear_end(5)
     assert heard.startswith(b"HTTP/1.1 413")
     assert heard.endswith(b"refused 413 at /small")
@@ -133,7 +135,7 @@ CHUNKED = b"Transfer-Encoding: chunked\r\n"
         ),
     ],
 )
-async def test_what_is_in_order_is_answered(door: Door, asked: bytes, answers: int, end: bytes) -> None:
+async def test_requests_in_order_are_answered(door: Door, asked: bytes, answers: int, end: bytes) -> None:
     heard = await door.ask(asked)
     assert heard.startswith(b"HTTP/1.1 200")
     assert heard.count(b"HTTP/1.1") == answers
@@ -197,7 +199,7 @@ async def test_a_head_that_is_not_in_order_is_refused_and_nothing_behind_it_is_a
         ),
     ],
 )
-async def test_what_is_not_in_order_is_refused_in_the_documented_form(
+async def test_requests_out_of_order_are_refused_in_the_documented_form(
     door: Door, status: int, asked: bytes
 ) -> None:
     peer = await door.call(asked)
@@ -256,10 +258,10 @@ def test_a_host_is_a_name_or_an_address_with_an_optional_port() -> None:
 
 
 @pytest.mark.parametrize("fault", ["", "raises", "never answers", "answers in part"])
-async def test_a_person_is_told_by_a_page_of_the_application_and_by_the_door_where_it_makes_none(
+async def test_a_refusal_is_a_page_of_the_application_or_the_doors_own_if_it_makes_none(
     open_door: OpenDoor, fault: str
 ) -> None:
-    """Too large from the beginning, and too slow while the application reads."""
+    """The page is asked for a body that is too large, and for one that comes too slowly while it is read."""
 
     @answering_lifespan
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -307,7 +309,7 @@ async def test_an_application_that_answers_after_a_refusal_is_not_heard(open_doo
 
 
 async def test_an_answer_that_does_not_begin_in_time_is_a_failure(open_door: OpenDoor) -> None:
-    """READINGS 47: whatever a handler waits for."""
+    """A handler may wait for anything (READINGS 47)."""
 
     @answering_lifespan
     async def stuck(scope: Scope, receive: Receive, send: Send) -> None:

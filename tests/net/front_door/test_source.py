@@ -1,4 +1,4 @@
-"""Who a request comes from, as far as it can be believed (READINGS 30)."""
+"""The address that a request comes from: the fields of trusted proxies are believed (READINGS 30)."""
 
 import ipaddress
 

@@ -1,8 +1,8 @@
 """A server process for the tests: `python -m tests.net.front_door.worker HOW BIND [GRACEFUL_SECONDS]`.
 
-HOW: `serve` answers with its process id; `hang` does not come to the end of its stop, `freeze` lets nothing
-else run once it is asked; `refuse` cannot start;
-`supervise` keeps two of `serve`, `supervise-refuse` two of `refuse`.
+HOW is `serve`: it answers with its process id; `hang`: its stop never ends; `freeze`: it blocks its event
+loop when it is asked; `refuse`: it cannot start; `supervise`: it keeps two workers that `serve`;
+`supervise-refuse`: it keeps two workers that `refuse`.
 """
 
 import os
@@ -64,7 +64,7 @@ def main(how: str, bind: str, graceful_seconds: str = "0.2") -> int:
     return 0
 
 
-patch_hypercorn()  # as the product's own module for plain Hypercorn does
+patch_hypercorn()  # the product's module for plain Hypercorn does so too
 app = Guard(partial(application, "serve"), LIMITS)
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""One behaviour: whatever is asked, whole or torn, the lane and plain ASGI answer it alike."""
+"""The lane and plain ASGI answer every request alike, whether it comes whole or in pieces."""
 
 import json
 import re
@@ -109,7 +109,7 @@ _REST = b"GET /api/auth/me HTTP/1.1\r\nHost: id.example\r\n\r\n"
 
 
 def smuggle(*lines: bytes, body: bytes = b"0\r\n\r\n") -> bytes:
-    """A request to the lane's own path with these lines in its head, and another one behind it."""
+    """Return a request for a path of the lane with these lines in its head, and a second one behind it."""
     head = (f"POST {INTROSPECT} HTTP/1.1".encode(), b"Host: id.example", *lines)
     return b"\r\n".join(head) + b"\r\n\r\n" + body + _REST
 
@@ -194,7 +194,7 @@ ANSWER = re.compile(rb"HTTP/1\.1 [2-5].*?\r\n\r\n", re.DOTALL)
 
 @pytest.mark.parametrize("data", ALL.values(), ids=ALL)
 def test_a_request_is_answered_alike_at_both_doors(data: bytes) -> None:
-    """And every answer says once that its type is not to be guessed (READINGS 45)."""
+    """Every answer has one field that forbids browsers to guess its type (READINGS 45)."""
     through_lane, plain = at_both([data])
     assert through_lane == plain
     assert plain.data.startswith(b"HTTP/1.1 ")
@@ -209,7 +209,7 @@ BEHIND_HTTPS = make_door_limits(replace(SETTINGS, public_url="https://id.example
 
 @pytest.mark.parametrize("data", ALL.values(), ids=ALL)
 def test_every_answer_asks_browsers_for_https_and_says_how_long_the_connection_is_kept(data: bytes) -> None:
-    """Once each, at both doors alike (RFC 6797 §7.1); the last answer of a connection says that instead."""
+    """Each field comes once, at both doors (RFC 6797 §7.1); a connection's last answer says `close`."""
     through_lane, plain = at_both([data], limits=BEHIND_HTTPS)
     assert through_lane == plain
     for head in map(bytes.lower, ANSWER.findall(plain.data)):
@@ -224,7 +224,7 @@ EMPTY_LINE = b"\r\n"
 
 @pytest.mark.parametrize("name", ["active access token", "profile", "another route", "chunked"])
 def test_an_empty_line_before_a_request_is_ignored(name: str) -> None:
-    """Some clients send one behind a body (RFC 9112 §2.2, READINGS 61); a second one is refused."""
+    """Some clients send an empty line behind a body (RFC 9112 §2.2, READINGS 61); two are refused."""
     data = (ASKED | ELSEWHERE)[name]
     alone, _ = at_both([data, data])
     for pieces in (
@@ -248,7 +248,7 @@ def test_an_empty_line_before_a_request_is_ignored(name: str) -> None:
         assert plain.closed, pieces
 
 
-def test_failures_are_told_in_a_third_language_at_both_doors() -> None:
+def test_failures_have_texts_in_a_third_language_at_both_doors() -> None:
     made_up = ("Accept-Language", "fr, qaa")
     once = request(INTROSPECT, "token=x", made_up)
     too_large = request("/api/auth/login", "", made_up).replace(b"-Length: 0", b"-Length: 9999999")
@@ -324,7 +324,7 @@ def test_a_request_torn_at_any_byte_is_answered_alike(name: str) -> None:
 
 @st.composite
 def generate_request(draw: st.DrawFn) -> bytes:
-    """A request for one of the four operations that is good in most ways."""
+    """Draw a request for one of the four operations, most parts of which are good."""
     path = draw(st.sampled_from([TOKEN, INTROSPECT, REVOKE, USERINFO, INTROSPECT + "?a", "/x"]))
     method = draw(st.sampled_from(["GET", "POST"] if path != USERINFO else ["GET", "GET", "POST"]))
     tokens = [HOUSE.access, HOUSE.refresh, HOUSE.machine, HOUSE.code]
@@ -360,7 +360,7 @@ def generate_request(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def conversations(draw: st.DrawFn) -> list[bytes]:
-    """A few requests one behind the other, some of them damaged, and torn anywhere."""
+    """Draw one to three requests behind each other, perhaps with a damaged byte, cut into pieces anywhere."""
     data = b"".join(draw(st.lists(generate_request(), min_size=1, max_size=3)))
     if draw(st.integers(0, 3)) == 0:
         at = draw(st.integers(0, len(data) - 1))

@@ -1,4 +1,4 @@
-"""What the lane remembers of heads: they mean the same again, and nothing of a secret is kept."""
+"""The lane remembers heads: one that comes again has the same meaning, and no secret is kept."""
 
 import inspect
 import re
@@ -85,7 +85,7 @@ def test_a_head_that_comes_again_brings_its_own_body() -> None:
     assert answers == [True, False, True, False]
 
 
-def test_it_means_what_it_meant() -> None:
+def test_a_known_head_means_the_same_again() -> None:
     fields = (("User-Agent", "shop/1"), ("Accept-Language", "zh-CN"), ("Traceparent", "00-a-b-01"))
     first, second, heads = introspection(HOUSE.access, *fields), HOUSE.refresh, CountingHeads()
     earlier = read(heads, first)
@@ -137,7 +137,7 @@ def test_a_field_that_is_not_plain_is_not_left_out(value: str) -> None:
 
 
 def test_every_field_that_is_read_is_listed() -> None:
-    """As the modules that see a head name it in their source."""
+    """The fields are taken from the source of all modules that see a head."""
     modules = (sender, form, front_door_heads, source, scanner)
     named = {
         value

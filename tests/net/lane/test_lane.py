@@ -1,4 +1,4 @@
-"""The lane answers by itself, keeps the front door's limits, and closes if Hypercorn is another."""
+"""The lane answers by itself, keeps the front door's limits, and stays closed for another Hypercorn."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -23,7 +23,7 @@ from tests.net.lane.twins import HOUSE, Heard, Opened
 from tests.support.connections import Kind
 
 PARTING_SECONDS = 1.0
-"""For how long a stop waits for what is on its way, as `DoorLimits` has it."""
+"""A stop waits for so long for requests that are on their way (`DoorLimits`)."""
 
 ACTIVE = ASKED["active access token"]
 
@@ -33,7 +33,7 @@ Door = Callable[..., AbstractAsyncContextManager[Opened]]
 
 @pytest.fixture(params=Kind, ids=lambda kind: kind.value)
 def opened(request: pytest.FixtureRequest) -> Door:
-    """A door whose connections rest, or have tasks that read."""
+    """Return a function that opens a door whose connections rest, or have tasks that read."""
     return partial(twins.open_twin, kind=request.param)
 
 
@@ -114,10 +114,10 @@ async def test_pipelined_requests_are_answered_in_order_and_sent_together(opened
 
 
 @pytest.mark.parametrize("asked", ["profile of nobody", "wrong method", "query"])
-async def test_nobody_waits_for_all_that_others_ask_at_once(
+async def test_one_request_does_not_wait_for_all_others(
     opened: Door, asked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither in the lane nor behind it: what is refused if it is read would else be refused in one go."""
+    """The lane and the application answer a few requests of a connection, and then serve another one."""
     callers, many, received = 6, 800, 0
     before_other: list[int] = []
     data = {**ASKED, **ELSEWHERE}[asked]
@@ -244,7 +244,7 @@ async def test_a_stop_closes_idle_lanes_and_lets_a_request_that_runs_finish(open
     assert on_busy.closed
 
 
-async def test_a_request_on_its_way_at_a_stop_is_answered_and_told_that_it_is_the_last(opened: Door) -> None:
+async def test_a_request_on_its_way_at_a_stop_is_answered_with_connection_close(opened: Door) -> None:
     async with opened(lane=True, app=nobody) as door:
         kept, new = door.connect(), door.connect()
         await kept.say(ACTIVE)
@@ -308,7 +308,7 @@ async def test_a_client_that_does_not_read_is_cut_off(opened: Door) -> None:
         assert (before, len(door.guarded.connections)) == (1, 0)
 
 
-async def test_a_fault_of_ours_is_a_500_in_the_documented_form_and_nothing_is_told(opened: Door) -> None:
+async def test_a_fault_of_ours_is_a_500_in_the_documented_form_and_logs_no_secret(opened: Door) -> None:
     def broken(waiting: QueuedEvent) -> None:
         raise ZeroDivisionError(HOUSE.access)
 
@@ -324,7 +324,7 @@ async def test_a_fault_of_ours_is_a_500_in_the_documented_form_and_nothing_is_to
     assert HOUSE.access not in repr(log)
 
 
-async def test_a_trace_id_is_drawn_when_it_is_first_told(opened: Door) -> None:
+async def test_a_trace_id_is_drawn_when_an_answer_first_names_it(opened: Door) -> None:
     drawn: list[bytes] = []
     async with opened(lane=True, app=nobody) as door:
         source = door.service.entropy_source

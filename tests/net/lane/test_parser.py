@@ -1,5 +1,5 @@
-"""The parser, without a socket: what it takes h11 takes and reads the same, in whatever pieces it comes; what
-it does not take is handed over untouched."""
+"""The parser without a socket: h11 reads each request that it takes in the same way, in whatever pieces it
+comes; all other bytes are handed over as they are."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ CLIENT = ("203.0.113.7", 4711)
 
 
 def parser_of(*pieces: bytes) -> RequestParser:
-    """One that was given all of it before it was asked."""
+    """Return a parser that was fed all these pieces."""
     parser = RequestParser(HeadReader(LIMITS, LANGUAGES), CLIENT)
     for piece in pieces:
         parser.feed(piece)
@@ -28,8 +28,7 @@ def parser_of(*pieces: bytes) -> RequestParser:
 
 
 def read_all(pieces: Sequence[bytes]) -> tuple[list[Request], bool, bytes]:
-    """The requests of a stream that is read piece by piece; whether what follows is to be handed over; and
-    what is unread in the end."""
+    """Assert that h11 finds every request that the parser finds."""
     parser, requests, is_handed_over = parser_of(), [], False
     for piece in pieces:
         parser.feed(piece)
@@ -40,7 +39,7 @@ def read_all(pieces: Sequence[bytes]) -> tuple[list[Request], bool, bytes]:
 
 
 @pytest.mark.parametrize("data", ELSEWHERE.values(), ids=ELSEWHERE)
-def test_what_belongs_elsewhere_is_handed_over_untouched(data: bytes) -> None:
+def test_requests_for_the_application_are_handed_over_untouched(data: bytes) -> None:
     parser = parser_of(data)
     assert parser.next_event() is Need.HANDOVER
     assert parser.next_event() is Need.HANDOVER, "asked again, it says the same"
@@ -137,7 +136,7 @@ def test_a_request_that_is_not_whole_is_waited_for() -> None:
         assert parser.take_unread() == data[:cut]
 
 
-def test_what_cannot_become_plain_is_not_waited_for() -> None:
+def test_a_beginning_that_cannot_become_plain_is_handed_over_at_once() -> None:
     assert parser_of(b"POST /api/oauth2/authorize").next_event() is Need.HANDOVER
     assert parser_of(b"GET /").next_event() is Need.HEAD
     assert parser_of(b"GET /x").next_event() is Need.HANDOVER
@@ -145,7 +144,7 @@ def test_what_cannot_become_plain_is_not_waited_for() -> None:
     assert parser_of(b"\r\n").next_event() is Need.REQUEST
 
 
-def test_a_head_without_an_end_is_not_waited_for_beyond_what_any_may_have() -> None:
+def test_a_head_is_waited_for_up_to_the_greatest_length_of_any() -> None:
     beginning = b"POST /api/oauth2/token HTTP/1.1\r\nHost: a\r\nX: "
     assert parser_of(beginning.ljust(16 * 1024, b"a")).next_event() is Need.HEAD
     assert parser_of(beginning.ljust(16 * 1024 + 1, b"a")).next_event() is Need.HANDOVER

@@ -1,4 +1,4 @@
-"""A server that stood still: what lay in a socket meanwhile ends nothing for being late, at both doors
+"""A server that stood still: a late refresh that lay in a socket meanwhile ends no session, at both doors
 (READINGS 46)."""
 
 import json
@@ -22,7 +22,7 @@ WAYS: Final = [(True, Kind.SOCKETS), (True, Kind.MEMORY), (False, Kind.MEMORY), 
 
 
 class Machine:
-    """One that a test lets run or stand still: its clock, and the beats of the server on it."""
+    """A machine that a test lets run or stand still: its clock, and the beats of the server on it."""
 
     def __init__(self, door: Opened) -> None:
         self.door = door
@@ -34,7 +34,7 @@ class Machine:
         self.door.clock.wait(seconds)
 
     def run(self, seconds: int) -> None:
-        """Time passes, and the server beats."""
+        """Let time pass while the server beats."""
         for _ in range(2 * seconds):
             self.stand_still(0.5)
             self.stall_detector.tick()
@@ -74,7 +74,7 @@ async def test_a_retry_that_lay_in_a_socket_is_a_failure_and_the_next_is_judged_
 
 
 @pytest.mark.parametrize("lane, kind", WAYS)
-async def test_what_is_read_before_the_sockets_are_empty_again_may_have_lain_in_one(
+async def test_requests_read_before_the_sockets_are_empty_again_may_have_lain_in_one(
     lane: bool, kind: Kind
 ) -> None:
     async with machine(lane, kind) as (server, line):
@@ -96,7 +96,7 @@ async def test_a_retry_after_a_pause_within_the_grace_gets_the_same_pair(lane: b
 
 
 @pytest.mark.parametrize("lane", [True, False])
-async def test_what_was_asked_by_somebody_who_has_gone_meanwhile_is_not_decided(lane: bool) -> None:
+async def test_a_request_whose_client_has_gone_meanwhile_is_not_decided(lane: bool) -> None:
     async with open_twin(lane=lane, kind=Kind.SOCKETS) as door:
         server, line, other = Machine(door), door.connect(), door.connect()
         await trio.testing.wait_all_tasks_blocked()

@@ -1,4 +1,4 @@
-"""Connections at rest: answered without their tasks being woken, in order; what else comes ends the rest."""
+"""Connections at rest: plain requests are answered in order and wake no task; others end the rest."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -24,7 +24,7 @@ from tests.support.stores import Gate
 ACTIVE = ASKED["active access token"]
 PROFILE = ASKED["profile"]
 ENOUGH = 10_000
-"""Answers of this size do not fit into a socket whose client does not read."""
+"""So many answers do not fit into a socket whose client does not read."""
 
 
 @asynccontextmanager
@@ -34,7 +34,7 @@ async def open_resting(**named: Any) -> AsyncIterator[Opened]:
 
 
 class Woken(trio.abc.Instrument):
-    """How often a connection's task was run."""
+    """Counts how often tasks of connections ran."""
 
     def __init__(self) -> None:
         self.steps = 0
@@ -57,7 +57,7 @@ HEAD, END_OF_HEAD, BODY = ACTIVE.partition(b"\r\n\r\n")
         pytest.param([HEAD[:20], HEAD[20:] + END_OF_HEAD + BODY[:3], BODY[3:]], id="in pieces"),
     ],
 )
-async def test_what_a_backend_asks_next_wakes_no_task_of_its_connection(pieces: Sequence[bytes]) -> None:
+async def test_later_requests_of_a_backend_wake_no_task_of_its_connection(pieces: Sequence[bytes]) -> None:
     woken = Woken()
     async with open_resting(app=nobody) as door:
         line = await door.call(*pieces)
@@ -70,7 +70,7 @@ async def test_what_a_backend_asks_next_wakes_no_task_of_its_connection(pieces: 
 
 
 class Recorder:
-    """Traces as a test looks at them: what began, with what was answered, what ended."""
+    """Records each span: its beginning, its answer and its end."""
 
     def __init__(self) -> None:
         self.told: list[tuple[object, ...]] = []
@@ -111,7 +111,7 @@ async def test_a_request_that_is_traced_wakes_no_task_and_has_its_span_each_time
     assert recorder.told == [*introspected, *introspected, *refused]
 
 
-async def test_the_span_of_a_request_that_nobody_waits_for_any_more_ends() -> None:
+async def test_the_span_of_a_request_ends_with_its_connection() -> None:
     recorder = Recorder()
 
     async with open_resting(app=nobody) as door:
@@ -125,7 +125,7 @@ async def test_the_span_of_a_request_that_nobody_waits_for_any_more_ends() -> No
 
 
 @pytest.mark.parametrize("behind", [ACTIVE, PROFILE * 2, ELSEWHERE["another route"], ACTIVE[:-5]])
-async def test_what_comes_behind_a_request_waits_for_its_answer(behind: bytes) -> None:
+async def test_bytes_behind_a_request_wait_for_its_answer(behind: bytes) -> None:
     async with open_resting() as door:
         release = slow_down(door)
         line = await door.call(ASKED["machine token"], behind, ACTIVE[-5:] if behind == ACTIVE[:-5] else b"")
@@ -242,7 +242,7 @@ async def test_an_answer_that_its_client_reads_slowly_arrives_whole() -> None:
     assert all(answer.endswith(b"}") for answer in answers[1:])
 
 
-async def test_a_fault_of_reading_ends_one_connection_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_fault_of_reading_ends_one_connection_and_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
     original = RequestParser.feed
     faults = [ZeroDivisionError()]
 
@@ -265,7 +265,7 @@ async def test_a_fault_of_reading_ends_one_connection_and_is_told(monkeypatch: p
     assert errors == [("connection failed", "ZeroDivisionError")]
 
 
-async def test_where_the_system_has_no_epoll_a_connection_s_task_reads(
+async def test_without_epoll_the_task_of_a_connection_reads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(opening, "open_poller", lambda: None)

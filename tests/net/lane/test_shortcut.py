@@ -1,4 +1,4 @@
-"""Behind the front door the four operations are answered without the application, and as it would."""
+"""A plain door answers the four operations by a shortcut, as the application would answer them."""
 
 import pytest
 import trio
@@ -12,7 +12,7 @@ from tests.net.lane.twins import Heard, mask_answer, open_twin
 
 
 def hear(data: bytes, *, short: bool, app: Application | None = None) -> Heard:
-    """What a plain door answers, by the shortcut or by the application."""
+    """Return the answer of a plain door, by the shortcut or by the application."""
 
     async def ask() -> Heard:
         async with open_twin(lane=False, app=app) as door:
@@ -26,11 +26,13 @@ def hear(data: bytes, *, short: bool, app: Application | None = None) -> Heard:
 
 
 @pytest.mark.parametrize("data", [*ASKED.values(), *ELSEWHERE.values()], ids=[*ASKED, *ELSEWHERE])
-def test_it_answers_as_the_application_does_and_does_not_ask_it_what_backends_ask(data: bytes) -> None:
+def test_the_shortcut_answers_plain_requests_as_the_application_does_and_leaves_it_the_others(
+    data: bytes,
+) -> None:
     app = nobody if data in ASKED.values() else None
     assert hear(data, short=True, app=app) == hear(data, short=False)
 
 
 @pytest.mark.parametrize("name", ["query", "escaped path", "wrong method", "a browser's cookie"])
-def test_what_is_asked_in_another_way_is_the_applications(name: str) -> None:
+def test_requests_of_another_form_are_the_applications(name: str) -> None:
     assert b"HTTP/1.1 500" in hear(ELSEWHERE[name], short=True, app=nobody).data

@@ -48,7 +48,7 @@ async def say_twice(stream: trio.abc.Stream) -> None:
 async def over_tls(
     certificate: Certificate, offered: list[str]
 ) -> AsyncIterator[trio.SSLStream[trio.SocketStream]]:
-    """A connection to a door that Hypercorn itself serves over TLS, offering it these protocols."""
+    """Connect to a door that Hypercorn itself serves over TLS, and offer it these protocols."""
     async with open_twin(lane=True, app=only_lifespan) as door, trio.open_nursery() as nursery:
         config = Config()
         config.bind, config.errorlog = ["127.0.0.1:0"], None

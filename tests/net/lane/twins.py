@@ -1,8 +1,8 @@
 """Two doors of the same house: the same people, tokens and time behind the lane and behind plain ASGI.
 
-Bytes go in over streams in memory or pairs of sockets, cut where a test wants them cut: the next piece is not
-sent before the server has done all it can with the one before. What comes out is compared with what differs
-by nature taken away: the date, trace ids, and freshly drawn tokens.
+A test sends bytes in pieces over streams in memory or pairs of sockets: the next piece is not sent before the
+server has done all it can with the one before. Answers are compared without the date, trace ids and freshly
+drawn tokens, which differ by nature.
 """
 
 import re
@@ -43,7 +43,7 @@ _QUART: Final = create_app(SETTINGS)
 
 
 class House:
-    """Who lives behind both doors, and the tokens they hold at the start."""
+    """The records behind both doors, and the tokens that clients hold at the start."""
 
     def __init__(self) -> None:
         self.world: World = given()
@@ -69,7 +69,7 @@ HOUSE: Final = House()
 def request(
     path: str, body: str = "", *fields: tuple[str, str], method: str = "POST", authorized: bool = True
 ) -> bytes:
-    """A request as a backend sends it."""
+    """Return a request as a backend sends it."""
     head = [f"{method} {path} HTTP/1.1", "Host: id.example"]
     if authorized:
         head.append(f"Authorization: {HOUSE.basic}")
@@ -81,7 +81,7 @@ def request(
 
 @dataclass(frozen=True)
 class Heard:
-    """What a client hears, and whether the server then closed."""
+    """The bytes that a client received, and whether the server then closed."""
 
     data: bytes
     closed: bool
@@ -95,7 +95,7 @@ _MASKS: Final = (
 
 
 def mask_answer(data: bytes) -> bytes:
-    """Without what differs from one answer to the next."""
+    """Replace what differs from one answer to the next."""
     for pattern, mask in _MASKS:
         data = pattern.sub(mask, data)
     return data
@@ -103,12 +103,12 @@ def mask_answer(data: bytes) -> bytes:
 
 @dataclass
 class Line:
-    """A client's end of a connection, and the server's task on the other."""
+    """A client's end of a connection."""
 
     stream: Stream
 
     async def say(self, *pieces: bytes) -> None:
-        """Send piece by piece; a server that has closed no longer listens."""
+        """Send piece by piece, and no more once the server has closed."""
         for piece in pieces:
             try:
                 await self.stream.send_all(piece)
@@ -117,10 +117,10 @@ class Line:
             await trio.testing.wait_all_tasks_blocked()
 
     async def hear(self, seconds: float = 5) -> Heard:
-        """All that comes in `seconds`, in which nothing that both doors time is left waiting."""
+        """Return all that comes in `seconds`, which is more than both doors wait for a body."""
         heard = b""
         with trio.move_on_after(seconds):
-            # A socket that was closed with something unread in it ends with an error.
+            # A socket ends with an error if the server closed it with something unread in it.
             with suppress(trio.BrokenResourceError):
                 while data := await self.stream.receive_some():
                     heard += data
@@ -149,7 +149,7 @@ class Opened:
         return self.lines[-1]
 
     async def call(self, *pieces: bytes) -> Line:
-        """A new connection, over which this was said."""
+        """Open a connection and send these pieces over it."""
         line = self.connect()
         await line.say(*pieces)
         return line
@@ -166,7 +166,7 @@ async def open_twin(
     endpoint: Callable[[], TokenEndpoint] = TokenEndpoint,
     **changed: Any,
 ) -> AsyncIterator[Opened]:
-    """A door over its own copy of the house. `app` stands in for the web application."""
+    """Open a door over its own copy of the house; `app` stands in for the web application."""
     patch_hypercorn()
     clock = HandClock(HOUSE.world.now)
     async with open_turns(HOUSE.copied_store(), clock, run_sync) as turns, trio.open_nursery() as nursery:
@@ -194,9 +194,9 @@ async def open_twin(
 
 
 def at_both(pieces: Sequence[bytes], **changed: Any) -> tuple[Heard, Heard]:
-    """What is heard through the lane and through plain ASGI, masked.
+    """Return the answers of the lane and of plain ASGI, masked.
 
-    Through the lane both by a connection that rests and by one whose task reads, which hear the same.
+    The lane is asked over a connection that rests and over one whose task reads, and answers both alike.
     """
 
     async def ask(lane: bool, kind: Kind) -> Heard:

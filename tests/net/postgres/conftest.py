@@ -10,12 +10,12 @@ from tests.support.stores import made_schema
 
 @pytest.fixture
 def address() -> str:
-    """The address of an empty schema, with nothing else to be seen."""
+    """The address of an empty schema, from which no other schema is seen."""
     return made_schema()
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    """A PostgreSQL of the module's own, to be stopped and frozen."""
+    """A PostgreSQL for one module of tests, which they may stop and freeze."""
     with running_cluster() as made:
         yield made

@@ -59,7 +59,7 @@ class Desk:
         return Person(str(user.sub), await api.sign_in(self._connection, **named))
 
     async def force_out(self, person: Person) -> None:
-        """End everything that somebody has open."""
+        """End all sessions of a user."""
         about = {"login": self._admin.login, "user_id": person.user_id}
         await api.get(self._connection, Verb.FORCE_OUT_USER, **about)
 
@@ -90,17 +90,17 @@ class Desk:
 TOKEN, INTROSPECT = "/api/oauth2/token", "/api/oauth2/introspect"
 THINKING_SECONDS = 0.02
 ON_THE_WAY_SECONDS = 0.05
-"""Between a connection and its first byte, as with a caller far away."""
+"""Time between a connection and its first byte, as with a caller far away."""
 
 
 class Load:
-    """Callers by their names; each asks through whichever port there is just then."""
+    """Callers by their names; each asks through a port of an instance that runs just then."""
 
     def __init__(self, ports: Callable[[], Sequence[int]], desk: Desk) -> None:
         self.desk = desk
         self.answered: Counter[str] = Counter()
         self.failed: list[int] = []
-        """The statuses of answers that say that the server could not."""
+        """Statuses of answers in which the server says that it could not."""
         self.wrong: list[str] = []
         self.lost: list[str] = []
         self.slowest_seconds = 0.0
@@ -128,7 +128,7 @@ class Load:
                 await trio.sleep(THINKING_SECONDS)
 
     async def keep_connecting(self, name: str, pair: Pair) -> None:
-        """Ask over one connection a request, a moment after it was made."""
+        """Ask once over each new connection, a moment after it was made."""
         fields = [self.desk.basic, ("Connection", "close")]
         request = HttpClient("id.example").write(form_request(INTROSPECT, fields, {"token": pair.access}))
         while True:

@@ -1,4 +1,4 @@
-"""Several instances on one database: they agree on the time and on who was first, and outlive its absence."""
+"""Several instances on one database: they agree on the time and on the winner of a race, and wait for it."""
 
 import os
 import socket
@@ -28,7 +28,7 @@ KILLABLE = f"killable_{os.getpid()}"
 
 
 def persistent(store: PostgreSQLStore, events: Sequence[Event]) -> list[Decision]:
-    """Take a turn, again while another instance is quicker."""
+    """Take a turn; take it again as long as another instance was quicker."""
     while True:
         try:
             return store.turn(events, START)
@@ -98,7 +98,7 @@ def test_the_time_of_a_turn_is_the_databases_whatever_the_instance_says(address:
 
 
 class ClockOfDatabase:
-    """The clock of a database, for which a schema has a function, and that of a machine; they go by hand."""
+    """The clocks of a database, by a function of a schema, and of a machine; a test sets them forward."""
 
     def __init__(self, address: str) -> None:
         self.address = address + "%2Cpg_catalog"
@@ -135,7 +135,7 @@ def store_by_hand(address: str) -> Iterator[tuple[ClockOfDatabase, PostgreSQLSto
         yield clock, store
 
 
-def test_where_the_databases_clock_was_ahead_time_goes_on_slowed_down(address: str) -> None:
+def test_time_goes_on_slowed_down_after_the_databases_clock_was_ahead(address: str) -> None:
     with store_by_hand(address) as (clock, store):
         world = world_on(store)
 
@@ -180,7 +180,7 @@ def test_entries_whose_times_and_numbers_run_opposite_are_each_counted_once(addr
         at = [Instant(START + seconds * SECOND_MS) for seconds in (50, 0, 90, 20, 200)]
         for number, moment in enumerate(at):
             store.turn([asks.user(f"user{number}")], moment)
-        # Up to the latest that is a minute old, with all before it whatever their times.
+        # All entries up to the last one that is a minute old are counted, also younger ones before it.
         counts = [store.count_entries(Instant(START + now * SECOND_MS), 10) for now in (59, 79, 110, 260)]
         assert counts == [0, 2, 0, 3]
         assert store.state().uncounted == 0
@@ -207,7 +207,7 @@ def kill_connections(address: str) -> None:
         )
 
 
-def test_of_connections_that_were_ended_only_those_are_made_anew_that_somebody_waits_for(
+def test_a_pool_makes_connections_anew_only_when_a_turn_waits_for_one(
     address: str,
 ) -> None:
     with PostgreSQLStore(f"{address}&application_name={KILLABLE}", keeps_time=False) as store:
@@ -218,7 +218,7 @@ def test_of_connections_that_were_ended_only_those_are_made_anew_that_somebody_w
                 with suppress(psycopg.OperationalError):
                     connection.execute("SELECT 1")
         while store._connections._pool.get_stats()["connections_num"] < 16:
-            pass  # until each was given a thought
+            pass  # until the pool has looked at each of them
         with psycopg.connect(address) as operator:
             alive = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s"
             assert operator.execute(alive, (KILLABLE,)).fetchone() == (0,)
@@ -261,10 +261,10 @@ def test_a_connection_killed_while_something_is_looked_at_looks_again(
         assert next(kills, None) is None, "no connection was killed"
 
 
-def test_what_only_reads_is_read_again_after_a_lost_race(
+def test_events_that_only_read_are_read_again_after_a_lost_race(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Distributed engines, and standbys, end reading transactions too (40001).
+    # Distributed engines and standbys also end transactions that only read (40001).
     losses = iter([True, True])
 
     def fetching(*arguments: Any) -> Any:

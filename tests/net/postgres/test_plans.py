@@ -35,7 +35,7 @@ _INDEXED = {
     "actor_session_id": "audit_by_actor_session",
     "trace_id": "audit_by_request",
 }
-"""Indexes of the trail, by the column that holds a rare value in it; the kind has one besides."""
+"""Indexes of the trail, by the column in which a rare value stands; the kind has one as well."""
 _TRAIL = f"""
     INSERT INTO audit (at, kind, scopes, user_agent, {", ".join(_INDEXED)})
     SELECT number,
@@ -91,7 +91,7 @@ def plans(long_lists: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Po
 
 
 def find_rare(store: PostgreSQLStore, name: str, value: str = "rare") -> None:
-    """Read the entries with a rare value from both ends, by pages and without."""
+    """Read the entries with a rare value in both orders, as a page and one after another."""
     for is_descending in (False, True):
         order = (Sort("at", descending=is_descending),)
         listing = Listing(resource=AUDIT, filters={name: (value,)}, sort=order)

@@ -41,7 +41,7 @@ class Pooler:
             f"[databases]\n* = host=127.0.0.1 port={cluster.port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"
             f"listen_port = {self.port}\nunix_socket_dir =\nauth_type = trust\n"
             f"auth_file = {folder / 'users'}\npool_mode = {mode}\n"
-            # One connection of the database for two of ours if it lends them turn by turn.
+            # In mode "transaction" the four instances of a test share two connections to the database.
             f"default_pool_size = {2 if mode == 'transaction' else 40}\nmax_client_conn = 500\n"
             "server_idle_timeout = 2\n"
         )
@@ -91,7 +91,7 @@ def pooler(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[Pooler]
 
 
 @pytest.mark.parametrize("pooler", ["transaction"], indirect=True)
-def test_turns_are_whole_and_races_have_one_winner_where_connections_are_lent_turn_by_turn(
+def test_turns_are_whole_and_races_have_one_winner_if_connections_are_lent_turn_by_turn(
     pooler: Pooler,
 ) -> None:
     with ExitStack() as stack:
@@ -140,21 +140,19 @@ OTHERS: Final = {
     "timezone": "Asia/Shanghai",
     "transform_null_equals": "on",
 }
-"""What an administrator may set for a role or a database, in the interest of other programs."""
+"""Settings that an administrator may make for a role or a database, for the sake of other programs."""
 
 
-def test_no_settings_of_an_address_change_what_becomes_of_anybody(address: str) -> None:
+def test_no_settings_of_an_address_change_a_decision(address: str) -> None:
     require_same_life(address + quote("".join(f" -c {name}={value}" for name, value in OTHERS.items())))
 
 
-def test_no_variable_of_libpq_changes_what_becomes_of_anybody(
-    address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_variable_of_libpq_changes_a_decision(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
     require_same_life(address)
 
 
-def test_no_settings_of_a_role_change_what_becomes_of_anybody_behind_a_pooler(pooler: Pooler) -> None:
+def test_no_settings_of_a_role_change_a_decision_behind_a_pooler(pooler: Pooler) -> None:
     for name, value in OTHERS.items():
         pooler.cluster.execute(f"ALTER ROLE ostiary SET {name} = '{value}'")
     try:
@@ -170,6 +168,6 @@ def require_same_life(address: str) -> None:
         named = Role(role_id="named", name="名字")
         store.write([Insert(named)])
         assert list(store.fetch(Table.ROLE, ["named"])) == [named]
-        # So that a warning of a commit is seen, and nobody gives up a lock that is about to be free.
+        # The store sets these itself: it reads the warning of a commit, and waits for a lock.
         asked = "SELECT current_setting('client_min_messages'), current_setting('lock_timeout')"
         assert store._find(lambda reading: reading.execute(asked, ())) == [("warning", "0")]

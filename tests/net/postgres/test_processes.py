@@ -20,11 +20,11 @@ from tests.support.processes import Cluster, ForkedServer
 
 INSTANCES = 2
 MOST_SECONDS = 20.0
-"""Until a request is answered while the database is away: the turn before its own waits five seconds for a
-connection, its own as long, and then a machine with much else to do has to tell."""
+"""A request must be answered in this time while the database is away: the turn before its own waits five
+seconds for a connection, its own turn as long, and the machine may be busy."""
 
 OUTAGE_SECONDS = float(os.environ.get("OSTIARY_TEST_OUTAGE_SECONDS", "6"))
-"""Longer than an instance waits for a connection, so that it has to say no; docs/scale.md has 30 as well."""
+"""An instance waits less for a connection, and so has to answer 503; docs/scale.md has 30 s as well."""
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def started(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture
 def servers(started: list[Server]) -> list[Server]:
-    """All of them, those that another test killed as well."""
+    """All instances; those that another test killed are started again."""
     for server in started:
         if not server.lives():
             server.start_and_wait()

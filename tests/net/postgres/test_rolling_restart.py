@@ -1,8 +1,8 @@
 """Instances on one database and one socket are replaced one after the other under load: nothing is lost.
 
-The socket belongs to none of them, as with systemd's socket activation. The callers are as they are in real
-networks: some keep a connection and think between two requests, some need a moment between connecting and
-their first byte. None of them asks a second time: a connection that ends without an answer is a lost request.
+The socket belongs to no instance, as with systemd's socket activation. The callers behave as in real
+networks: some keep a connection and pause between two requests, some need a moment between connecting and
+their first byte. No caller asks a second time: a connection that ends without an answer is a lost request.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The schema in PostgreSQL: made once however many start, refused when not ours, true to the classes."""
+"""The schema in PostgreSQL: many that start make it once, a foreign one is refused, it fits the classes."""
 
 import threading
 import time
@@ -82,7 +82,7 @@ def test_an_instance_of_the_release_before_goes_on_beside_a_schema_that_grew(add
         running.turn([asks.user("after")], START)
 
 
-def test_an_index_is_made_while_others_write_and_made_anew_where_it_was_interrupted(address: str) -> None:
+def test_an_index_is_made_while_others_write_and_made_anew_after_an_interruption(address: str) -> None:
     steps = step_behind("CREATE INDEX CONCURRENTLY users_by_locale ON users (locale)")
     is_valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('users_by_locale')"
     with PostgreSQLStore(address, keeps_time=False) as running, ThreadPoolExecutor(1) as thread:
@@ -105,7 +105,7 @@ def test_an_index_is_made_while_others_write_and_made_anew_where_it_was_interrup
         running.turn([asks.user("after")], START)
 
 
-def test_a_step_that_waits_for_a_lock_holds_nobody_up(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_that_waits_for_a_lock_gives_up_soon(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("LOCK_TIMEOUT_MS", 100), ("PAUSE_SECONDS", 0.1), ("MOST_LOCK_ATTEMPTS", 3)):
         monkeypatch.setattr(f"ostiary_net.postgres.schema._{name}", value)
     steps = step_behind("ALTER TABLE users ADD COLUMN nickname TEXT")

@@ -48,7 +48,7 @@ def test_a_turn_is_given_up_with_its_connection_and_the_next_one_has_another(clu
 
 
 def test_a_connection_that_is_given_up_takes_the_others_along(cluster: Cluster) -> None:
-    # All lead to one machine, and each would be waited for anew.
+    # They all lead to the same machine, and turns would wait for each of them in turn.
     with PostgreSQLStore(cluster.address, most_connections=2, turn_seconds=SHORTLY) as store:
         with store._connections.lend() as one, store._connections.lend() as other:
             before = {one, other}
@@ -66,18 +66,16 @@ def test_a_read_is_given_up_too(cluster: Cluster, monkeypatch: pytest.MonkeyPatc
         assert store.session_history("0" * 32) is None
 
 
-def test_what_a_server_reads_that_was_silent_waits_for_a_standby(
+def test_reads_of_a_server_that_was_silent_wait_for_a_standby(
     lone_primary: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Another may have replaced it as the primary: then no standby follows it.
+    # Another server may have become the primary meanwhile: then no standby follows this one.
     monkeypatch.setattr("ostiary_net.postgres.store._QUERY_SECONDS", SHORTLY)
     with PostgreSQLStore(lone_primary.address) as store, pytest.raises(DatabaseStalled):
         store.session_history("0" * 32)
 
 
-def test_nobody_can_know_whether_a_commit_without_an_answer_was_kept(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_commit_without_an_answer_is_unconfirmed(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     execute = psycopg.Connection.execute
 
     def execute_frozen(connection: Any, query: Any, *arguments: Any, **named: Any) -> Any:
@@ -107,7 +105,7 @@ def refusing(port: int) -> Iterator[list[None]]:
         listener.shutdown(socket.SHUT_RDWR)
 
 
-def test_who_waits_for_a_database_looks_again_and_again_says_once_why_and_finds_it(cluster: Cluster) -> None:
+def test_a_store_looks_for_its_database_again_and_again_logs_once_why_and_finds_it(cluster: Cluster) -> None:
     with (
         PostgreSQLStore(cluster.address, keeps_time=False, wait_seconds=1.5) as store,
         capture_logs() as log,
@@ -186,7 +184,7 @@ def test_a_host_that_says_nothing_is_asked_a_second_time_beside_the_first(
     is_over.set()
 
 
-def test_the_primary_of_the_last_connection_is_asked_ahead_of_the_others_and_again_where_it_refuses(
+def test_the_primary_of_the_last_connection_is_asked_ahead_of_the_others_and_again_if_it_refuses(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hosts, "_AHEAD_SECONDS", 10.0)
@@ -211,7 +209,7 @@ def test_the_primary_of_the_last_connection_is_asked_ahead_of_the_others_and_aga
 
 @pytest.fixture
 def lone_primary(cluster: Cluster) -> Iterator[Cluster]:
-    """A primary whose only synchronous standby is gone."""
+    """A primary that has lost its only synchronous standby."""
     PostgreSQLStore(cluster.address).close()
     cluster.set("synchronous_standby_names", "'nobody'")
     yield cluster
@@ -221,7 +219,7 @@ def lone_primary(cluster: Cluster) -> Iterator[Cluster]:
 def test_a_commit_that_no_standby_has_is_not_waited_for_longer_than_a_turn(
     lone_primary: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Reads of a server that was heard of go on, and see nothing that may be lost with it.
+    # Reads go on while the server is known to be the primary, and see nothing that may be lost with it.
     monkeypatch.setattr("ostiary_net.postgres.transaction._PRIMARY_LEASE_SECONDS", math.inf)
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
     with (
@@ -260,7 +258,7 @@ def test_a_commit_whose_wait_for_a_standby_is_cancelled_is_not_known_to_be_kept(
 
 
 @pytest.mark.parametrize("how", ["its standby is away", "it stands still"])
-async def test_a_refresh_that_nobody_was_answered_has_its_grace_once_the_database_is_back(
+async def test_a_refresh_whose_answer_was_lost_has_its_grace_once_the_database_is_back(
     how: str, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     policy, clock = Policy(grace_seconds=3), SystemClock()
@@ -297,7 +295,7 @@ async def test_a_refresh_that_nobody_was_answered_has_its_grace_once_the_databas
                         await turns.decide(ask(pair))
             retried: list[Reply] = []
             while len(retried) < 2:
-                with suppress(TurnFailed):  # the commit that was kept is still at its end
+                with suppress(TurnFailed):  # the database is still ending the transaction of the lost commit
                     retried.append((await turns.decide(ask(pair))).reply)
             tokens = [reply.refresh_token for reply in retried if isinstance(reply, TokensIssued)]
             assert len(tokens) == 2
@@ -329,7 +327,7 @@ _LONG_MS = 60 * MINUTE_MS
 def test_an_arrival_is_read_by_the_clock_of_the_database(
     address: str, arrival: Arrival, why: Why | None
 ) -> None:
-    # Instances have other clocks than the database: what counts is how long the request has waited.
+    # Clocks of instances differ from the database's: the store counts how long the request has waited.
     world = given()
     first = world.tokens()
     with PostgreSQLStore(address, policy=Policy(grace_seconds=0)) as store:
@@ -339,7 +337,7 @@ def test_an_arrival_is_read_by_the_clock_of_the_database(
         [session] = [each.after for each in rotated.changes if isinstance(each, Update)]
         assert isinstance(session, Session)
         assert session.rotated_at is not None
-        # Else both turns may fall into one millisecond of the database's clock.
+        # Otherwise both turns may fall into one millisecond of the database's clock.
         store.write([Update(session, revise(session, rotated_at=Instant(session.rotated_at - 1)))])
         [retried] = store.turn([asks.refresh(world.basic(), first, arrival=arrival)], START)
     if why is None:

@@ -1,7 +1,7 @@
-"""The SQL that is sent, all of it: of a kind that distributed engines have too, and by whole keys in a turn.
+"""All SQL that the store sends: distributed engines understand it, and turns look up whole keys.
 
-No engine but PostgreSQL is run, so every statement is held to a subset that PostgreSQL, YugabyteDB,
-CockroachDB and Citus document (decision 0014): nothing is sent here that this page does not list.
+No engine but PostgreSQL runs here, so every statement must be of a subset that PostgreSQL, YugabyteDB,
+CockroachDB and Citus document (decision 0014): the store sends nothing that this page does not list.
 """
 
 import re
@@ -39,7 +39,7 @@ FRAMES: Final = {
     ),
     "SELECT version FROM schema_migrations WHERE version = 14 FOR KEY SHARE",
 }
-"""What stands around a turn."""
+"""Statements that begin and end a turn."""
 
 OF_A_CONNECTION: Final = "SELECT set_config('statement_timeout'"
 FUNCTIONS: Final = {
@@ -73,20 +73,20 @@ MISSING_SOMEWHERE: Final = (
     ),
     *("lateral", "materialized", "savepoint", "read committed", "serializable", "unlogged", "exclude using"),
 )
-"""Words of statements that one of the engines refuses, ignores, or does otherwise."""
+"""Words of statements that one of the engines refuses, ignores or executes in another way."""
 
 COLUMN_TYPES: Final = {"TEXT", "BIGINT", "INTEGER", "BOOLEAN", "BYTEA"}
 A_STEP: Final = re.compile(
     r"CREATE TABLE \w+ \(.*\)|CREATE INDEX (CONCURRENTLY )?\w+ ON \w+ \(.*\)( WHERE .+)?|"
     rf"ALTER TABLE \w+ ADD COLUMN \w+ +({'|'.join(COLUMN_TYPES)})( COLLATE .C.)?( DEFAULT .+)?|"
-    # What the release before writes and reads stays as it knows it.
+    # The release before goes on writing and reading these columns.
     r"ALTER TABLE \w+ ALTER COLUMN \w+ SET DEFAULT .+|INSERT INTO .+ ON CONFLICT DO NOTHING|UPDATE \w+ SET .+"
 )
 
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[Sent]:
-    """Every statement from now on, with what it binds."""
+    """Every statement from now on, with its bindings."""
     statements: list[Sent] = []
     execute = psycopg.Cursor.execute
 
@@ -113,7 +113,7 @@ def store(
 
 
 def listings(resource: Listable[Any]) -> Iterator[Listing[Any]]:
-    """Read a list by every sort, filter and range, and search it if it can be."""
+    """Yield a listing for every sort, filter and range, and a search if the list has one."""
     needed: dict[str, FilterValue] = {"user_id": "nobody"} if resource is GRANTS else {}
     for field in resource.sorts:
         for descending in (False, True):
@@ -162,7 +162,7 @@ def use_all(store: PostgreSQLStore) -> None:
 
 
 def in_turns(sent: Sequence[Sent]) -> list[Sent]:
-    """Return what a turn itself reads and writes."""
+    """Return the statements that read and write, without those that begin and end a turn."""
     return [(text, bindings) for text, bindings in sent if text not in FRAMES and text]
 
 
@@ -219,7 +219,7 @@ def test_all_that_is_ever_sent_is_of_the_subset(store: PostgreSQLStore, sent: li
             assert " from schema_migrations where version = 14 " in lowered, text
 
 
-def test_what_a_connection_begins_with_is_listed(address: str, sent: list[Sent]) -> None:
+def test_statements_that_a_connection_begins_with_are_listed(address: str, sent: list[Sent]) -> None:
     with PostgreSQLStore(address) as store:
         sent.clear()
         with PostgreSQLStore(address):

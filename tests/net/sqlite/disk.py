@@ -1,9 +1,9 @@
-"""A disk under SQLite that counts flushes, fails when told to, and forgets what was not flushed.
+"""A disk under SQLite that counts flushes, fails on demand, and loses writes that were not flushed.
 
     with Disk() as disk:
         store = SQLiteStore(path)      # every file opened inside the block is on this disk
         ...
-        disk.lose_power(elsewhere, random)  # what a machine would find after the power went
+        disk.lose_power(elsewhere, random)  # the files that a machine would find after a power cut
 
 It is a VFS over the operating system's own one, so the files are real and other processes see them.
 """
@@ -22,7 +22,7 @@ _SECTOR = 512
 
 @dataclass
 class _Kept:
-    """One file as the platter has it, and the writes that only the cache has."""
+    """One file as it is on the disk, and the writes that are only in the cache."""
 
     flushed: bytearray = field(default_factory=bytearray)
     pending: list[Callable[[bytearray], None]] = field(default_factory=list)
@@ -82,7 +82,7 @@ class _File(apsw.VFSFile):
 
 
 class Disk(apsw.VFS):
-    """While the block runs, SQLite's files are on this disk."""
+    """A disk that holds all files which SQLite opens inside the block."""
 
     def __init__(self) -> None:
         self.flushes = 0
@@ -123,7 +123,7 @@ class Disk(apsw.VFS):
         self._operations_until_failure -= 1
 
     def lose_power(self, folder: Path, chance: random.Random) -> None:
-        """Put every file into `folder` as it would be found after the power went just now."""
+        """Write every file into `folder` as it would be after a power cut at this moment."""
         for name, kept in self._files.items():
             if name:
                 content = kept.after_power_loss(chance)

@@ -1,4 +1,4 @@
-"""The audit trail in the file: what is kept as it comes and what is filed are one trail to all who ask."""
+"""The audit trail in the file: pending and indexed entries are read as one trail."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -39,7 +39,7 @@ ENTRY = AuditEntry(
 
 
 WHAT_ACTED = ("actor_session_id", "actor_name", "actor_token", "actor_fingerprint")
-"""The columns that the release before does not know."""
+"""Columns that the release before does not know."""
 
 
 @pytest.fixture
@@ -100,7 +100,9 @@ def test_stores_of_one_file_file_for_one_another(path: Path) -> None:
         assert numbers(one) == numbers(other) == list(range(1, 21))
 
 
-def test_what_acted_is_kept_where_the_release_before_files_the_entry(store: SQLiteStore) -> None:
+def test_fields_that_the_release_before_does_not_know_are_kept_when_it_indexes_the_entry(
+    store: SQLiteStore,
+) -> None:
     acted = replace(
         ENTRY,
         actor_id="clerk",
@@ -145,7 +147,7 @@ def test_the_oldest_are_forgotten_first_wherever_they_are(store: SQLiteStore) ->
 
 @pytest.fixture(scope="module")
 def long_trail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SQLiteStore]:
-    """Three blocks of entries, and some that are not filed."""
+    """Three blocks of indexed entries, and some pending ones."""
     with SQLiteStore(tmp_path_factory.mktemp("long") / "ostiary.db") as store:
         entries = (
             replace(
@@ -199,7 +201,7 @@ def test_entries_of_a_session_are_found_in_every_block(long_trail: SQLiteStore, 
     ],
     ids=str,
 )
-def test_what_is_filed_is_read_by_an_index(
+def test_indexed_entries_are_read_by_an_index(
     long_trail: SQLiteStore,
     monkeypatch: pytest.MonkeyPatch,
     step: int,

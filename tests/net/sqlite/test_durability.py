@@ -1,6 +1,6 @@
-"""Acknowledged is on the disk: through a power cut, a full disk, a failing statement.
+"""An acknowledged turn outlives a power cut, and a full disk or a failing statement keeps nothing of one.
 
-And through a killed process: `python -m fuzz machine --fault killed`.
+For killed processes there is `python -m fuzz machine --fault killed`.
 """
 
 import random
@@ -69,7 +69,7 @@ def test_what_was_acknowledged_survives_a_power_cut(tmp_path: Path, seed: int) -
         names = [f"user{number}" for number in range(chance.randrange(1, 60))]
         for name in names:
             store.turn([asks.user(name)], START)
-        # The cut comes in the middle of one more turn, whose writes are not flushed yet.
+        # The power goes in the middle of one more turn, whose writes are not flushed yet.
         disk.fail_after(chance.randrange(1, 6))
         with pytest.raises(apsw.Error):
             store.turn([asks.user(f"late{number}") for number in range(100)], START)
@@ -105,7 +105,7 @@ class StatementFailed(Exception):
 
 
 def in_steps(store: SQLiteStore, events: Sequence[Event], now: Instant) -> None:
-    # If the connection was given up, waiting makes it again.
+    # A connection that was given up is made again by the turn that may wait.
     turn = store.try_begin_turn() or store.begin_turn()
     try:
         turn.decide(events, now)

@@ -98,7 +98,7 @@ def test_a_closed_store_says_so_and_closing_again_is_nothing(path: Path) -> None
 
 
 @pytest.mark.parametrize("ending", ["", "-wal"])
-def test_nothing_is_kept_in_a_file_that_nobody_else_finds(path: Path, ending: str) -> None:
+def test_no_turn_is_kept_in_a_file_that_was_moved_away(path: Path, ending: str) -> None:
     with SQLiteStore(path) as store:
         store.turn([asks.user("before")], START)
         gone = path.with_name(path.name + ending)
@@ -162,7 +162,7 @@ def read_columns(kind: type[Any]) -> dict[str, tuple[str, bool]]:
         is_union = get_origin(hints[field.name]) in (Union, UnionType)
         plain: Any = next(m for m in members if m is not NoneType) if is_union else hints[field.name]
         plain = getattr(plain, "__supertype__", plain)
-        # Most entries tell of no change, and have nothing if those are.
+        # Most entries record no change, and have NULL then.
         optional = optional or plain == tuple[FieldChange, ...]
         if get_origin(plain) is tuple or issubclass(plain, Enum):
             plain = str

@@ -64,7 +64,7 @@ _FAR = 2 * paging.EXACT_TOTAL_MAX
 
 
 def _narrowings(resource: Listable[Any]) -> Iterator[dict[str, Any]]:
-    """Yield nothing, each filter and a search, as arguments of a listing."""
+    """Yield arguments of listings: without a filter, with each filter, with a search."""
     yield {}
     for name, match in resource.filters.items():
         yield {"filters": {name: True if match is Match.IS else "some"}}

@@ -1,4 +1,4 @@
-"""One file for several: readers beside a writer, threads, and two processes that take fair turns."""
+"""Several use one file: readers beside a writer, threads, and two processes that take fair turns."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ from tests.support.processes import Process
 from tests.support.story import START
 
 BOUND_SECONDS = 20
-"""Nothing here takes a tenth of it; a wait that never ends is to fail and not to hang."""
+"""A wait that would never end fails after this time; no step of these tests takes a tenth of it."""
 
 
 def test_reading_never_waits_for_a_turn_that_is_being_written(tmp_path: Path) -> None:
@@ -38,10 +38,10 @@ def test_reading_never_waits_for_a_turn_that_is_being_written(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("in_place", [False, True])
-def test_from_its_beginning_a_turn_keeps_whoever_knows_no_lock_from_writing(
+def test_a_turn_keeps_programs_without_the_lock_file_from_writing_from_its_beginning(
     tmp_path: Path, in_place: bool
 ) -> None:
-    """The lock file is manners; what a turn reads stays so by SQLite's own lock."""
+    """The lock file only makes turns fair; SQLite's own lock protects what a turn has read."""
     with SQLiteStore(tmp_path / "ostiary.db") as store:
         store.turn([asks.user("alice")], START)
         turn = store.try_begin_turn() if in_place else store.begin_turn()

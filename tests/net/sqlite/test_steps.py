@@ -1,4 +1,4 @@
-"""A turn in steps: begun there, decided and written here, committed there, and nothing kept until then."""
+"""A turn in steps: one thread decides and writes it, another may commit it, and nothing is kept before."""
 
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -23,7 +23,7 @@ from tests.support.stores import Gate, HandClock, origin, registration_of, usern
 from tests.support.story import START
 
 BOUND_SECONDS = 5
-"""Half of what a turn in one step waits, and a thousand times what an answer takes."""
+"""A turn in one step waits twice as long; an answer takes a thousandth."""
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
 
 
 def decided_turn(store: SQLiteStore, event: Event) -> SQLiteTurn:
-    """Return a turn that decided `event`, and waited for no other."""
+    """Return a turn that decided `event`, and did not wait for another turn."""
     turn = store.try_begin_turn()
     assert turn is not None
     turn.decide([event], START)
@@ -44,7 +44,7 @@ def decided_turn(store: SQLiteStore, event: Event) -> SQLiteTurn:
 # --- the store
 
 
-def test_nobody_sees_a_turn_before_it_is_committed_which_another_thread_may_do(store: SQLiteStore) -> None:
+def test_a_turn_is_unseen_until_it_is_committed_which_another_thread_may_do(store: SQLiteStore) -> None:
     turn = decided_turn(store, asks.user("anna"))
     assert (usernames(store), turn.is_pending) == ({"first"}, True)
     thread = threading.Thread(target=turn.commit)
@@ -73,13 +73,13 @@ def test_it_does_not_wait_for_another_process(store: SQLiteStore) -> None:
     assert usernames(store) == {"first", "theirs", "anna"}
 
 
-def test_whoever_finds_that_another_process_wrote_waits_in_its_turn(store: SQLiteStore) -> None:
+def test_a_store_waits_in_turn_after_another_process_wrote(store: SQLiteStore) -> None:
     with SQLiteStore(store.path) as other:
         other.turn([asks.user("theirs")], START)
         assert store.try_begin_turn() is None
         store.turn([asks.user("anna")], START)
         assert other.try_begin_turn() is None
-        turn = decided_turn(store, asks.user("ben"))  # nobody has written since
+        turn = decided_turn(store, asks.user("ben"))  # no other process has written since
         turn.commit()
     assert usernames(store) == {"first", "theirs", "anna", "ben"}
 
@@ -100,7 +100,7 @@ def test_it_does_not_wait_for_a_program_that_knows_no_lock(store: SQLiteStore) -
     assert usernames(store) == {"first", "anna"}
 
 
-def test_whoever_waits_begins_when_the_one_before_is_through(store: SQLiteStore) -> None:
+def test_a_turn_that_waits_begins_when_the_one_before_ends(store: SQLiteStore) -> None:
     turn = decided_turn(store, asks.user("anna"))
     begun: list[SQLiteTurn] = []
     waiting = threading.Thread(target=lambda: begun.append(store.begin_turn()))
@@ -198,7 +198,7 @@ async def test_turns_that_are_cancelled_before_the_commit_keep_nothing(store: SQ
     assert usernames(store) == {"first", "ben"}
 
 
-async def test_where_another_process_writes_too_a_thread_waits_for_it(store: SQLiteStore) -> None:
+async def test_a_thread_waits_if_another_process_writes_too(store: SQLiteStore) -> None:
     ran: list[str] = []
 
     async def run_sync(sync_fn: Any, /, *, limiter: trio.CapacityLimiter) -> Any:
@@ -217,7 +217,9 @@ async def test_where_another_process_writes_too_a_thread_waits_for_it(store: SQL
     assert usernames(store) == {"first", "anna", "ben", "theirs", "cleo", "dora"}
 
 
-async def test_who_comes_while_another_process_is_waited_for_shares_the_turn(store: SQLiteStore) -> None:
+async def test_callers_that_come_while_another_process_is_waited_for_share_the_turn(
+    store: SQLiteStore,
+) -> None:
     gate = Gate()
     with SQLiteStore(store.path) as other:
         theirs = other.begin_turn()
@@ -233,7 +235,7 @@ async def test_who_comes_while_another_process_is_waited_for_shares_the_turn(sto
     assert 'ostiary_turn_events_count{queue="write"} 1' in metrics.write_exposition()
 
 
-async def test_what_finds_the_store_closed_fails_at_once(store: SQLiteStore) -> None:
+async def test_a_turn_on_a_closed_store_fails_at_once(store: SQLiteStore) -> None:
     async with turns_in_place(store, Gate()) as turns:
         store.close()
         with pytest.raises(TurnFailed) as failed:
@@ -241,7 +243,7 @@ async def test_what_finds_the_store_closed_fails_at_once(store: SQLiteStore) -> 
     assert isinstance(failed.value.__cause__, StoreClosed)
 
 
-async def test_a_turn_that_nobody_waits_for_any_more_is_let_go_of(store: SQLiteStore) -> None:
+async def test_a_turn_that_lost_its_caller_while_it_waited_is_released(store: SQLiteStore) -> None:
     gate, metrics = Gate(), Metrics()
     with SQLiteStore(store.path) as other:
         theirs = other.begin_turn()
@@ -258,7 +260,7 @@ async def test_a_turn_that_nobody_waits_for_any_more_is_let_go_of(store: SQLiteS
     assert 'ostiary_turn_events_count{queue="write"} 1' in metrics.write_exposition()
 
 
-async def test_what_has_nothing_to_keep_waits_for_no_disk(store: SQLiteStore) -> None:
+async def test_a_turn_with_nothing_to_keep_waits_for_no_disk(store: SQLiteStore) -> None:
     async def run_sync(sync_fn: Any, /, *, limiter: trio.CapacityLimiter) -> Any:
         raise AssertionError("there was nothing to run")
 

@@ -1,4 +1,4 @@
-"""The log is folded into the file beside the turns, and whatever happens meanwhile, nothing is lost."""
+"""The log is folded into the file beside the turns, and no turn is lost, whatever happens meanwhile."""
 
 import random
 import threading
@@ -75,7 +75,7 @@ def test_a_long_log_says_so_and_once_folded_is_begun_anew(store: SQLiteStore) ->
     assert usernames(store) == names | {"after"}
 
 
-def test_where_nobody_folds_it_a_commit_does(store: SQLiteStore) -> None:
+def test_a_commit_folds_a_log_that_became_too_long(store: SQLiteStore) -> None:
     names = write_until(store, lambda: is_due(store))
     longest = 0
     for number in range(100):
@@ -87,7 +87,7 @@ def test_where_nobody_folds_it_a_commit_does(store: SQLiteStore) -> None:
 
 
 class Folds:
-    """Tells of every pass over the log."""
+    """Counts every pass over the log."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.made = threading.Semaphore(0)
@@ -121,7 +121,7 @@ def test_a_turn_that_goes_on_is_not_waited_for_but_at_the_end(
     assert usernames(store) == names | {"meanwhile", "after"}
 
 
-def test_what_somebody_still_reads_stays_in_the_log_until_later(store: SQLiteStore) -> None:
+def test_pages_that_a_reader_still_needs_stay_in_the_log_until_later(store: SQLiteStore) -> None:
     write_until(store, lambda: is_due(store))
     with store._readers.snapshot() as reading:
         before = reading.execute("SELECT count(*) FROM users").get
@@ -137,7 +137,7 @@ def test_what_somebody_still_reads_stays_in_the_log_until_later(store: SQLiteSto
     assert pages_in_log(store) < LONG // 2
 
 
-def test_a_log_that_somebody_keeps_by_reading_is_told_of_whenever_it_has_doubled(
+def test_a_log_that_a_reader_keeps_long_is_logged_whenever_it_has_doubled(
     store: SQLiteStore,
 ) -> None:
     with capture_logs() as log:
@@ -169,7 +169,7 @@ def test_one_process_folds_at_a_time(store: SQLiteStore, monkeypatch: pytest.Mon
         folding = threading.Thread(target=store.checkpoint)
         folding.start()
         assert folds.made.acquire(timeout=BOUND_SECONDS)
-        store.checkpoint()  # in this process as well, one at a time
+        store.checkpoint()  # a second one in the same process does nothing
         assert not folds.made.acquire(timeout=0)
         turn.release()
         folding.join(BOUND_SECONDS)
@@ -243,7 +243,7 @@ def test_what_was_acknowledged_survives_a_power_cut_while_folding(tmp_path: Path
 
 
 class Resolve(SQLiteStore):
-    """Tells of every folding, and fails at as many as it is told to."""
+    """Counts every folding, and fails the first `failures`."""
 
     def __init__(self, path: Path, *, failures: int = 0) -> None:
         super().__init__(path)
@@ -260,7 +260,7 @@ class Resolve(SQLiteStore):
 
 
 @pytest.mark.parametrize("failures", [0, 2])
-async def test_turns_have_it_folded_and_try_again_where_that_failed(
+async def test_turns_have_the_log_folded_and_again_after_a_failure(
     tmp_path: Path, failures: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Resolve(tmp_path / "ostiary.db", failures=failures) as store:

@@ -1,6 +1,6 @@
-"""What is kept of what happened: no refusal that changed nothing, and as a use of a client only its own.
+"""Entries that the trail leaves out, and those that count as a use of a client.
 
-That the rest is kept as it was told, with the history and ending of each session, is the kit's to check.
+The kit (test_conformance.py) checks all other entries, and the history and ending of each session.
 """
 
 from typing import cast
@@ -31,7 +31,7 @@ def test_a_refusal_that_changes_nothing_and_housekeeping_are_not_kept(store: Con
     assert kinds.isdisjoint(NOT_KEPT)
 
 
-def test_what_is_done_to_a_client_is_no_use_of_it(store: ContractStore) -> None:
+def test_changes_and_refusals_of_a_client_are_no_use_of_it(store: ContractStore) -> None:
     world = world_on(store)
     pair = world.tokens()
     used_at = world.now
@@ -41,7 +41,7 @@ def test_what_is_done_to_a_client_is_no_use_of_it(store: ContractStore) -> None:
     assert store.last_used(["app"]) == {"app": used_at}
 
 
-def test_the_end_of_the_trail_is_its_last_entry_and_what_is_before_is_read_in_parts(
+def test_the_trail_ends_with_its_last_entry_and_is_read_in_parts(
     durable_store: ContractStore,
 ) -> None:
     store = cast(SQLStore, durable_store)

@@ -1,4 +1,4 @@
-"""Our stores on disk pass the kit that other people's are held to; that of memory does in tests/core."""
+"""Our stores on disk pass the kit for stores; tests/core runs it on the store in memory."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
@@ -12,7 +12,7 @@ from tests.support.stores import DURABLE, ContractStore, OpenStore, at_once, ope
 
 
 class Bench:
-    """Stores of one kind, as many as are asked for, each opened again from what it kept."""
+    """Makes stores of one kind, and opens each again from what it kept."""
 
     def __init__(self, open_in: Callable[[Path], AbstractContextManager[OpenStore]], folder: Path) -> None:
         self._open_in = open_in

@@ -1,4 +1,4 @@
-"""Lists: every store gives the very page that the reference store gives."""
+"""Lists: every store gives the same pages as the reference store."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -53,7 +53,7 @@ def reference() -> ServerMemoryStore:
 def test_lists_of_which_each_is_long_have_the_pages_of_the_reference(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """That short ones have them is told by the kit (test_conformance.py)."""
+    """The kit compares the pages of short lists (test_conformance.py)."""
     monkeypatch.setattr(paging, "EXACT_TOTAL_MAX", 3)
     with open_kind(kind, tmp_path) as open_store, open_store() as store:
         lists_have_the_pages_and_totals_of_the_reference(StoreFactory(lambda: store))
@@ -68,7 +68,9 @@ def test_lists_of_which_each_is_long_have_the_pages_of_the_reference(
     ],
     ids=repr,
 )
-def test_what_no_database_can_hold_is_found_nowhere(store: ContractStore, listing: Listing[Any]) -> None:
+def test_texts_that_no_database_can_hold_are_found_nowhere(
+    store: ContractStore, listing: Listing[Any]
+) -> None:
     store.turn([asks.user("anna")], START)
     assert store.page(listing, START).items == ()
     assert store.items_after(listing, None, START) == ()
@@ -162,7 +164,7 @@ def _all_of(store: ContractStore, listing: Listing[Any]) -> list[Any]:
     ],
     ids=repr,
 )
-def test_what_a_resource_does_not_declare_cannot_be_asked(asked: dict[str, Any]) -> None:
+def test_fields_that_a_resource_does_not_declare_cannot_be_asked(asked: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"users|count from 1"):
         Listing(resource=USERS, **asked)
 

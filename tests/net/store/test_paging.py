@@ -1,4 +1,4 @@
-"""While one caller counts a long list anew, nobody else waits for it."""
+"""Totals of long lists are remembered: one caller counts anew, and the others do not wait for it."""
 
 import threading
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ DIALECT = Dialect(
 
 
 class Counted:
-    """A database that has as many roles as it says, shows none, and counts only when let."""
+    """A database that counts `total` roles, once a test lets it count, and lists none of them."""
 
     def __init__(self) -> None:
         self.total = 10
@@ -67,8 +67,8 @@ def test_a_list_that_has_become_short_is_counted_each_time_again(monkeypatch: py
         assert pager.page(database.execute, listing, Instant(START + MINUTE_MS)).total == database.total
 
 
-def test_a_total_is_counted_anew_where_the_clock_was_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or it would stay until the clock has caught up."""
+def test_a_total_is_counted_anew_after_the_clock_was_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the old total would stay until the clock has caught up."""
     monkeypatch.setattr(paging, "EXACT_TOTAL_MAX", 5)
     database, pager, listing = Counted(), Pager(DIALECT), Listing(resource=ROLES)
     assert pager.page(database.execute, listing, START).total == 10

@@ -1,4 +1,4 @@
-"""Steps of published releases are never edited, and a database that a release made is opened without loss."""
+"""Published steps of the schema are never edited, and databases of older releases open without loss."""
 
 from collections.abc import Mapping
 from hashlib import sha256
@@ -27,7 +27,7 @@ from tests.support.story import World, given
 
 FIRST_RELEASE = Path(__file__).parents[1] / "sqlite" / "first_release.sql"
 NOW = Instant(1_800_000_150_000)
-"""Half a minute after what is in it."""
+"""Half a minute after the last record of the file."""
 SECRET = Secret("uvsARFYWkCRN4mYLwQnGpKV7yKQIOjf2bXktIw1BW0G")
 REFRESH_TOKEN = Secret("BRelFaJP6vvwSAtEDVmoQcrKaKq53o4PzyieO5YcQI8")
 ACCESS_TOKEN = Secret("O27qz33zaKsAITfV-5GRi92HeorG51y5YKmOQ4DdC0k")
@@ -36,7 +36,7 @@ PUBLISHED = {
     "sqlite/0015_first_release": "de606268235f17f42948c38d61e9fefa2157f5783771df75582895aab2a0cedf",
     "postgres/0014_first_release": "424f43b7f62781b0becf648f6294b39ecfecc1e1dfb62bb3c6ac8047585c5431",
 }
-"""SHA-256 of each step that a release has: databases went through it as it was."""
+"""SHA-256 of each published step: databases have taken it as it is."""
 
 
 @pytest.mark.parametrize("step", PUBLISHED)
@@ -85,14 +85,14 @@ def test_its_schema_is_the_one_that_this_release_makes(file: Path, tmp_path: Pat
 
 
 def shape_of(path: Path) -> dict[str, str]:
-    """Return the statement of each table, index and view, without what makes no difference to it."""
+    """Return the statement of each table, index and view, without spaces and quotes."""
     with apsw.Connection(str(path)) as connection:
         rows = connection.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
     return {str(name): "".join(str(sql).replace('"', "").split()) for name, sql in rows}
 
 
 def undo_counting(connection: Any) -> None:
-    """Leave the accounts as a release left them that counted no tokens."""
+    """Take from the accounts what a release without counts of tokens did not have."""
     connection.execute("ALTER TABLE users DROP COLUMN token_expiries")
     connection.execute("ALTER TABLE users DROP COLUMN tokens_epoch")
 
@@ -115,7 +115,7 @@ def step_of(step: str) -> str:
 
 
 def make_tokens(store: Any) -> tuple[Instant, ...]:
-    """Make tokens of three users, end some of each, and return when those of anna expire that live."""
+    """Make tokens of two users and end some; return when the live ones of anna expire."""
     users = [user(name, roles=("clerk",)) for name in ("anna", "ben", "carol")]
     world = given(asks.role("clerk", Permission.AUDIT_READ), *users, store=store)
 

@@ -1,4 +1,4 @@
-"""Records in a store: what went in comes out, nothing else does, and every write is guarded."""
+"""Records in a store: each comes out as it went in, and every write is guarded."""
 
 from collections.abc import Sequence
 from pathlib import Path

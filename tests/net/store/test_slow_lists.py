@@ -33,10 +33,10 @@ async def test_a_slow_list_ends_when_its_caller_is_cancelled_and_the_next_one_ha
     with open_durable_store() as opened:
         store: Any = opened
         async with open_turns(store, HandClock()) as turns:
-            autojump_clock.autojump_threshold = 0.2  # the real queries run by then
+            autojump_clock.autojump_threshold = 0.2  # the real queries have begun by then
             began_at = trio.current_time()
             async with trio.open_nursery() as nursery:
-                for _ in range(3):  # more than have a place
+                for _ in range(3):  # one more than there are places
                     nursery.start_soon(ask, turns, read_without_end)
             assert [round(at - began_at) for at in ended_at] == [SECONDS] * 3
             autojump_clock.autojump_threshold = 60.0

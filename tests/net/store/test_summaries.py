@@ -28,7 +28,7 @@ END = Instant(HOUR + 9_000_000 * HOUR_MS)
 
 
 def live(store: ContractStore) -> Instant:
-    """Let a store have a trail; the last instant of it."""
+    """Give a store a trail; return its last instant."""
     at = Instant(0)
     for batch in make_scenario():
         store.turn(batch.events, batch.at)
@@ -37,7 +37,7 @@ def live(store: ContractStore) -> Instant:
 
 
 def everything(store: SummaryStore) -> Tallies:
-    """Return what a store keeps, as `counted` has it."""
+    """Return all tallies that a store keeps."""
     return {
         **store.summaries(Instant(0), END, of_clients=False),
         **store.summaries(Instant(0), END, of_clients=True),
@@ -45,7 +45,7 @@ def everything(store: SummaryStore) -> Tallies:
 
 
 def count_trail(store: ContractStore) -> Tallies:
-    """Return what a store should keep: by the hour over all clients, and for each client."""
+    """Return the tallies that a store should keep: by the hour over all clients, and for each client."""
     of_all = tally_entries(store.audit())
     of_clients = {key: of_all.pop(key) for key in list(of_all) if key.client_id != ALL_CLIENTS}
     return {**of_all, **merge_hours(of_clients)}
@@ -75,7 +75,7 @@ def test_several_that_count_at_once_count_each_entry_once(open_durable_store: Op
         assert everything(other) == count_trail(one)
 
 
-def test_what_is_added_adds_up_and_is_forgotten_when_it_is_old(store: ContractStore) -> None:
+def test_tallies_add_up_and_are_forgotten_when_they_are_old(store: ContractStore) -> None:
     retries = SummaryKey("app", HOUR, Metric.RETRIED, "5")
     refused = SummaryKey(ALL_CLIENTS, Instant(HOUR + HOUR_MS), Metric.REFUSED, Why.CLIENT_UNKNOWN.value)
     add = partial(store.add_tallies, refusals=(), now=HOUR)

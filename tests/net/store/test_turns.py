@@ -1,4 +1,4 @@
-"""Turns beyond what the kit looks at (test_conformance.py): hostile text, reading beside them, isolation."""
+"""Turns, as far as the kit does not try them (test_conformance.py): hostile text, reads beside, isolation."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -62,7 +62,7 @@ def test_no_user_agent_fails_the_turn_that_others_share(store: ContractStore, us
 def two(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[Any, Any]]:
-    """Two stores on one database. The lock file beside SQLite's, which is for fairness alone, is lost."""
+    """Two stores on one database; SQLite's are without the lock file, which is for fairness alone."""
     for name in ("acquire", "release"):
         monkeypatch.setattr(f"ostiary_net.sqlite.writer.WriterLock.{name}", lambda lock: None)
     with open_kind(request.param, tmp_path) as open_store, open_store() as one, open_store() as other:
@@ -106,7 +106,7 @@ def test_of_two_administrators_who_delete_each_other_one_is_left(
 
 
 @pytest.mark.parametrize("is_writing", [False, True])
-def test_what_is_read_twice_is_read_alike(two: tuple[Any, Any], is_writing: bool) -> None:
+def test_one_transaction_reads_a_row_twice_alike(two: tuple[Any, Any], is_writing: bool) -> None:
     one, other = two
     one.turn([register_all("before")], START)
     change = RoleChanged(caller=Operator(), role_id="r", fields={"name": "after"})
