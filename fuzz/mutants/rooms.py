@@ -74,7 +74,7 @@ ROOMS: Final = {
             *_tests("web/operations", "upkeep health"),
             *_tests_of(
                 "tests/web/operations/test_traces.py",
-                "a_span_tells_how_its_turn_went_and_whether_it_was_answered",
+                "a_span_shows_how_its_turn_ended_and_whether_it_was_answered",
                 "a_page_that_asks_has_the_outcome_in_its_span",
             ),
             *_tests("web", "entropy logs token_service trace_ids"),

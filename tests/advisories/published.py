@@ -128,7 +128,7 @@ BY_TEST: Final[Mapping[str, str]] = MappingProxyType(
         ),
         "web/test_every_route.py::test_every_answer_is_secluded": "RFC 9700 §4.2, RFC 9700 §4.16",
         "web/operations/test_failing_statements.py::"
-        "test_a_store_that_fails_at_any_one_statement_is_told_as_a_failure_and_leaves_nothing": (
+        "test_a_store_that_fails_at_any_one_statement_is_answered_as_a_failure_and_keeps_nothing": (
             "keycloak/keycloak#49213"
         ),
         "web/test_browser_session.py::test_a_sign_in_leads_only_to_a_path_of_this_server": "CVE-2024-39694",

@@ -19,7 +19,7 @@ def browser(chromium_running: Browser) -> Browser:
 
 @pytest.fixture(scope="package")
 def household(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Household]:
-    """Under a path, and with a brand, of its own: what no page may be the worse for."""
+    """Run the demonstration under a path and with a brand: every page must work with both."""
     folder = tmp_path_factory.mktemp("household")
     logo = folder / "logo.svg"
     logo.write_text(
@@ -34,7 +34,7 @@ def household(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture
 def visit(browser: Browser, household: Household) -> Iterator[Visit]:
-    """Makes visitors: `visit("admin", java_script_enabled=False)`, who is signed in, or nobody."""
+    """Make visitors: `visit("admin", java_script_enabled=False)` signs the visitor in, `visit()` does not."""
     with ExitStack() as stack:
 
         def come(*credentials: str, **profile: Any) -> Visitor:

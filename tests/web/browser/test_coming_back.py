@@ -1,4 +1,4 @@
-"""What a browser does beside the pages: it goes back, shows a password, copies without a clipboard."""
+"""A browser goes back and reloads, shows a password, and copies with a clipboard and without."""
 
 import re
 from base64 import b32decode
@@ -14,7 +14,7 @@ PLACE = "/account/second-factor"
 
 
 def begin(visit: Visit, name: str) -> Visitor:
-    """Somebody new who is shown a second factor."""
+    """Add a user, and open the page that shows this user a new second factor."""
     add_person(visit("admin"), name, name, "chosen for you")
     visitor = visit()
     visitor.sign_in(name, "chosen for you")
@@ -62,7 +62,7 @@ def test_a_password_is_shown_while_its_user_wants_to_see_it(visit: Visit) -> Non
 
 @pytest.mark.parametrize("has_clipboard", [True, False])
 def test_copying_works_with_a_clipboard_and_without(visit: Visit, has_clipboard: bool) -> None:
-    """A page on plain http from another machine has none."""
+    """A page that another machine serves over plain HTTP has no clipboard."""
     visitor = begin(visit, f"copies-{has_clipboard}".lower())
     page = visitor.page
     if has_clipboard:

@@ -1,4 +1,4 @@
-"""The second half of a double click on another site's window lands on a button of ours, and does nothing."""
+"""The second click of a double click on another site's window lands on a button of ours, and does nothing."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,11 +14,11 @@ OPENS = f"<button onclick=\"open('{FOREIGN}/small', '_blank', 'width=300,height=
 QUESTION = '<button type="submit" class="danger">'
 SCRIPT = "**/static/once*.js"
 CLOSES = "<script>onmousedown = () => window.close(); opener.location = '{target}'</script>Double click here"
-"""The small window, which leads the one behind it to a page of ours and leaves with the first click."""
+"""The small window leads the window behind it to a page of ours, and closes at the first click."""
 
 
 def press_where_it_lies(page: Page, button: str) -> None:
-    """The second click of a double click: the pointer does not move, and the mouse goes down and up."""
+    """Press the mouse as the second click of a double click, without moving the pointer."""
     box = page.locator(button).bounding_box()
     assert box is not None
     pressing = page.context.new_cdp_session(page)
@@ -52,7 +52,7 @@ def steal_a_double_click(visitor: Visitor, path: str, button: str) -> None:
 def test_approval_is_not_given_by_a_double_click_on_another_sites_window(
     visit: Visit, household: Household, script: bool
 ) -> None:
-    """Without our script the attack works: so it is the script that it fails by."""
+    """The attack succeeds without our script, and fails with it."""
     administrator = visit("admin")
     callback, client = f"{household.shop}/callback", f"clicked-{script}".lower()
     register_client(administrator, client, callback)
@@ -68,7 +68,7 @@ def test_approval_is_not_given_by_a_double_click_on_another_sites_window(
 
 
 def test_another_site_leads_to_no_question_but_to_what_it_is_about(visit: Visit) -> None:
-    """Also if no script runs; the question of `/sso` is a client's to ask."""
+    """This holds without a script too. Only `/sso` asks its question at once, as clients lead users there."""
     visitor = visit("admin")
     visitor.context.route(SCRIPT, lambda route: route.abort())
     steal_a_double_click(visitor, "/admin/online/end-all", "main h1")
@@ -87,7 +87,7 @@ def test_another_site_leads_to_no_question_but_to_what_it_is_about(visit: Visit)
 
 
 def hold_enter(page: Page) -> None:
-    """A key that went down in another window, and is still held."""
+    """Send the Enter key as if the user pressed it in another window and still holds it."""
     pressing = page.context.new_cdp_session(page)
     held = {"type": "keyDown", "key": "Enter", "code": "Enter", "text": "\r", "windowsVirtualKeyCode": 13}
     pressing.send("Input.dispatchKeyEvent", {**held, "autoRepeat": True})
@@ -104,7 +104,7 @@ PRESSES: dict[str, Callable[[Page], object]] = {
 
 @pytest.mark.parametrize("way", PRESSES)
 def test_a_press_counts_when_the_page_was_in_front_for_half_a_second(visit: Visit, way: str) -> None:
-    """One that is too early is told, and starts the time again."""
+    """An earlier press shows an alert, and starts the half second again."""
     visitor = visit("admin", has_touch=True)
     page, press, sent = visitor.page, PRESSES[way], []
     page.clock.install(time=0)

@@ -1,5 +1,4 @@
-"""What must hold of every page: nothing serious from axe, no wider than the window, no other host, no
-complaint of the browser, and the headers that keep a page to itself."""
+"""Every page is without a serious fault by axe and no wider than the window, and asks no other host."""
 
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
@@ -11,18 +10,19 @@ from tests.support.browser import ROOMS, Household, Visit, Visitor, add_person, 
 from tests.web.browser.test_signing_in import request_for
 
 LOOKS: Final = {"dark": (360, "color(srgb 0.880784 0.628235 0.723922)"), "light": (1280, "rgb(179, 18, 79)")}
-"""The width at which a scheme is looked at, and how the browser names the colour of `conftest` in it: with
-60 % white, and as it is."""
+"""The width of the window for each scheme, and how the browser names the colour of `conftest` in it.
+
+The dark scheme mixes the colour with 60 % white."""
 
 
 def show(visitor: Visitor, scheme: str) -> None:
-    """The page in a scheme, at its width."""
+    """Show the page in a scheme, at the width of this scheme."""
     visitor.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
     visitor.page.set_viewport_size({"width": LOOKS[scheme][0], "height": 800})
 
 
 def test_no_page_has_a_serious_fault(visit: Visit, household: Household) -> None:
-    """By all rules of axe if it is narrow and dark, and by its contrasts if it is wide and light."""
+    """A narrow dark page is checked by all rules of axe, a wide light page by the rule for contrast."""
     visitor = visit(reduced_motion="reduce")  # or colours would be looked at while they change
     found: dict[str, list[str]] = {}
     for username, paths in ROOMS.items():
@@ -78,14 +78,14 @@ def test_the_longest_names_make_no_page_wider_than_the_window(visit: Visit, widt
 
 
 def is_too_wide(visitor: Visitor) -> bool:
-    """Whether a page has to be moved sideways to be read, with what it can unfold at its head."""
+    """Say whether a page must be scrolled sideways while the menus at its head are open."""
     unfold = "menus => { for (const each of menus) each.open = true; }"
     visitor.page.locator(".menu, .app-menu").evaluate_all(unfold)
     return bool(visitor.page.evaluate("document.documentElement.scrollWidth > innerWidth"))
 
 
 def find_serious(visitor: Visitor) -> list[str]:
-    """What axe finds by all of its rules."""
+    """Return the serious faults that axe finds by all of its rules."""
     rules = {"label-content-name-mismatch": {"enabled": True}}
     return name_serious(Axe().run(visitor.page, options={"rules": rules}).response)
 

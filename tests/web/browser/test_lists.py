@@ -10,7 +10,7 @@ PEOPLE = "/admin/people?q=crowd&pageSize=50"
 
 @pytest.fixture(scope="module")
 def crowd() -> set[str]:
-    """The servers that have the crowd."""
+    """Return the servers into which the crowd was imported."""
     return set()
 
 

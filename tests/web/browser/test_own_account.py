@@ -60,7 +60,7 @@ DRAWN = """async (address) => {
     return {width: canvas.width, height: canvas.height, pixels: Array.from(pixels)};
 }"""
 LYING = {name for name, orientation in TURNED.items() if orientation >= 5 and not name.endswith(".webp")}
-"""What Chromium turns by a quarter; the orientation of a WebP it does not look at, as others do."""
+"""Photographs that Chromium turns by a quarter. Chromium ignores the orientation of a WebP, as others do."""
 
 
 def test_a_browser_draws_the_same(browser: Browser) -> None:
@@ -93,8 +93,8 @@ ANOTHER = "another password"
 def test_a_second_factor_is_set_up_asked_for_and_removed(
     visit: Visit, width: int, scheme: str, locale: str
 ) -> None:
-    """And each page on the way, which only a form leads to, has no serious fault and fits the window."""
-    # A new user, as nobody signs in as before who has one.
+    """Only forms lead to the pages on the way; each has no serious fault and fits the window."""
+    # A new user, because a user with a second factor no longer signs in by a password alone.
     name = f"frank-{width}"
     add_person(visit("admin", java_script_enabled=False), name, "Frank", PASSWORD)
     visitor = visit(viewport={"width": width, "height": 800}, locale=locale, color_scheme=scheme)

@@ -17,7 +17,7 @@ CHALLENGE = urlsafe_b64encode(sha256(b"a verifier").digest()).rstrip(b"=").decod
 
 
 def request_for(household: Household, **changed: str | None) -> str:
-    """The path of an authorization request of the demonstration's client."""
+    """Return the path of an authorization request of the demonstration's client."""
     query: dict[str, str | None] = {
         "response_type": "code",
         "client_id": "demo-shop",
@@ -31,7 +31,7 @@ def request_for(household: Household, **changed: str | None) -> str:
 
 @contextmanager
 def a_site(leads_to: str | None = None) -> Iterator[str]:
-    """A site of somebody else on a port of its own, which sends every visitor on or greets them."""
+    """Run a foreign site on a port of its own, which sends every visitor on to an address or greets them."""
 
     class Site(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -42,7 +42,7 @@ def a_site(leads_to: str | None = None) -> Iterator[str]:
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:
-            """Nothing."""
+            """Write no log."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
         thread = Thread(target=server.serve_forever)
@@ -109,7 +109,7 @@ def test_two_tabs_can_be_asked_and_answer_in_any_order(visit: Visit, household: 
 
 
 def test_a_callback_may_lead_on_to_another_origin(visit: Visit, household: Household) -> None:
-    """From every page whose form ends there: browsers hold each redirect of a form to its `form-action`."""
+    """This holds for every page whose form leads to a callback: browsers check redirects by `form-action`."""
     administrator = visit("admin")
     add_person(administrator, "traveller", "Traveller", "chosen for you")
     person = administrator.path
@@ -156,7 +156,7 @@ def test_a_callback_may_have_a_host_that_no_policy_can_name(visit: Visit, househ
 
 
 def click_twice(visitor: Visitor, button: str = "main button[type=submit]") -> list[str]:
-    """Two clicks 200 ms apart on a server that takes its time; the paths that were posted to."""
+    """Click twice, 200 ms apart, while the server is slow; return the paths that were posted to."""
     posted: list[str] = []
 
     def note(request: Request) -> None:

@@ -37,7 +37,7 @@ class Declared:
         return self.machine.script("apply", str(self.file), *options)
 
     def faults(self, text: str) -> set[str]:
-        """Where the file is wrong, which a dry run says too; nothing is changed."""
+        """Return the places at fault. A dry run reports the same, and nothing is changed."""
         before = self.stands()
         self.file.write_text(text)
         ran = self.machine.run("apply", str(self.file), "--json")
@@ -50,7 +50,7 @@ class Declared:
         return self.machine.run("export").out
 
     def trail(self) -> list[tuple[str, str | None]]:
-        """What happened since the start, and who did it."""
+        """Return the kind and the actor of each entry in the audit trail."""
         lines = self.machine.run("audit", "export").out.splitlines()
         entries = [json.loads(line) for line in lines]
         return [(entry["kind"], entry["actorId"]) for entry in entries]
@@ -191,7 +191,7 @@ def test_what_is_exported_declares_what_stands_here_and_elsewhere(declared: Decl
     assert "sha256" not in exported
 
 
-def test_what_somebody_else_changed_since_the_plan_is_not_written_over(
+def test_a_change_of_another_since_the_plan_is_not_written_over(
     declared: Declared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def text_of(name: str) -> str:
@@ -253,7 +253,7 @@ def test_pruning_disables_and_says_so_and_leaves_roles_as_they_are(declared: Dec
     }
 
 
-def test_pruning_deletes_only_what_somebody_said_yes_to(declared: Declared) -> None:
+def test_pruning_deletes_only_after_a_yes(declared: Declared) -> None:
     declared.apply(SHOP + AUDITOR)
     told = declared.trail()
     words = ("apply", str(declared.file), "--prune=delete")

@@ -1,4 +1,4 @@
-"""The command line on the file of a server that runs: what one does, the other knows at once."""
+"""The command line works on the file of a running server; each sees at once what the other did."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from tests.support.processes import Machine, Process
 
 
 def sign_in(address: str) -> dict[str, str]:
-    """The field of an administrator's request."""
+    """Sign the administrator in; return the header of later requests."""
     body = {"username": "admin", "password": ADMIN_PASSWORD}
     login = httpx.post(f"{address}/api/auth/login", json=body).json()["data"]
     return {"Authorization": f"Bearer {login['accessToken']}"}
@@ -29,7 +29,7 @@ def token_answer(address: str, secret: str, agent: str = "app/1", **form: str) -
     )
 
 
-def test_the_server_knows_at_once_and_explain_tells_what_the_server_saw(
+def test_the_server_sees_a_command_at_once_and_explain_reports_what_the_server_saw(
     machine: Machine, tmp_path: Path
 ) -> None:
     with machine.serving() as address:
@@ -87,7 +87,7 @@ def test_a_session_that_never_was_is_refused(machine: Machine, session_id: str) 
     machine.run("explain", session_id, "--json").expect_refusal("A0404")
 
 
-# --- the start of `ostiary serve`: what it imports, and what it heeds before that
+# --- the start of `ostiary serve`: its imports, and a signal during them
 
 
 PATIENCE_SECONDS = 30

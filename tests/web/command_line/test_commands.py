@@ -96,7 +96,7 @@ def test_a_user_is_created_with_a_password_from_standard_input(machine: Machine)
     assert "password" not in made
 
 
-def test_a_password_with_what_nobody_types_is_refused(machine: Machine) -> None:
+def test_a_password_with_characters_that_no_keyboard_types_is_refused(machine: Machine) -> None:
     for password in ("\ufeffa long password\n", "a long\x1b password\n"):
         refused = machine.run("user", "create", "anna", stdin=password)
         assert (refused.exit_code, "which nobody types" in refused.err) == (2, True)
@@ -164,7 +164,7 @@ def test_roles_of_a_user_are_added_and_removed(machine: Machine) -> None:
     machine.run("user", "roles", "admin", "--remove", "super_admin", "--json").expect_refusal("B1001")
 
 
-def test_roles_that_somebody_takes_away_meanwhile_are_not_given_back(
+def test_roles_that_another_command_takes_away_meanwhile_are_not_given_back(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine.script("user", "create", "anna", "--role", "super_admin", "--draw-password")
@@ -417,7 +417,7 @@ def test_a_refusal_names_what_was_not_found_and_the_option_as_it_was_typed(machi
     assert (refused["name"], refused["errors"]) == ("nobody", [])
 
 
-def test_the_language_is_that_of_the_environment_or_as_told(machine: Machine) -> None:
+def test_the_language_is_that_of_the_option_or_of_the_environment(machine: Machine) -> None:
     english, chinese = "ostiary: nobody: A0404 Not found.\n", "ostiary: nobody: A0404 未找到\n"
     for options, env, message in (
         ("", {"LANG": "en_US.UTF-8"}, english),

@@ -1,4 +1,4 @@
-"""`ostiary audit export --follow`: no entry is left out, whatever happens to who writes or reads them."""
+"""`ostiary audit export --follow` leaves no entry out, also after its writer or its reader was killed."""
 
 import json
 import subprocess
@@ -21,16 +21,16 @@ FOLLOW = ("audit", "export", "--follow", "--cursor")
 
 @dataclass
 class Follower:
-    """The command while it runs."""
+    """The command, while it runs."""
 
     process: Process
 
     def ids(self, count: int) -> list[int]:
-        """The numbers of so many lines, once they are there."""
+        """Wait for so many lines; return the numbers of their entries."""
         return [int(json.loads(self.process.out.readline())["id"]) for _ in range(count)]
 
     def read_error_line(self) -> str:
-        """The next line on standard error."""
+        """Read the next line on standard error."""
         return self.process.err.readline()
 
 
@@ -75,8 +75,8 @@ def test_it_goes_on_where_it_was_killed_and_a_signal_or_a_closed_pipe_ends_it(
     assert kinds == ["client-enabled"] * 2
 
 
-def test_what_nobody_has_taken_is_not_noted_as_written(machine: Machine, tmp_path: Path) -> None:
-    """More lines than a pipe holds, killed while the reader takes its time."""
+def test_a_line_that_no_reader_took_is_not_noted_as_written(machine: Machine, tmp_path: Path) -> None:
+    """There are more lines than a pipe holds, and the command is killed before a reader took them."""
     machine.client()
     cursor = tmp_path / "cursor"
     with SQLiteStore(tmp_path / "ostiary.db") as store:
@@ -114,7 +114,7 @@ def test_what_was_erased_is_said_and_a_bad_cursor_is_refused(machine: Machine, t
     assert machine.run("audit", "export", "--cursor", str(cursor)).exit_code == 2
 
 
-# --- PostgreSQL, if numbers are seen out of order
+# --- PostgreSQL, which may show a later number first
 
 HOLD = """
     CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS
@@ -122,7 +122,7 @@ HOLD = """
     CREATE CONSTRAINT TRIGGER hold AFTER INSERT ON audit DEFERRABLE INITIALLY DEFERRED
         FOR EACH ROW WHEN (NEW.kind = 'client-disabled') EXECUTE FUNCTION hold();
 """
-"""A turn that disables a client waits in its commit, when its entry has its number."""
+"""A turn that disables a client waits in its commit, after its entry was numbered."""
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +154,7 @@ def test_a_late_entry_is_waited_for_and_so_is_a_database_that_is_away(
         wait_until(holder, "count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
         machine.script("client", "create", "other", "--grant", "client_credentials")
         holder.execute("CREATE TEMP TABLE seen AS SELECT clock_timestamp() AS at")
-        # It has seen the later entry, and looked again who is at it.
+        # The follower has seen the later entry, and looked again for transactions that are not over.
         for _ in range(2):
             wait_until(
                 holder,

@@ -1,4 +1,4 @@
-"""`ostiary user import FILE`: everybody in a sheet, in CSV or in JSON lines, or nobody."""
+"""`ostiary user import FILE` registers all users of a sheet, a CSV file or a file of JSON lines, or none."""
 
 import csv
 import json
@@ -17,13 +17,13 @@ from tests.support.processes import Machine
 from tests.support.served import Served, ask_once
 
 BCRYPT = "$2b$05$srNaFv5MXcNQ/zbdOTksGebnCjFM.6.ZRQA0qptkSoeaT5uqtCeuW"
-"""Of `correct horse battery`."""
+"""The hash of `correct horse battery`."""
 
 Person = dict[str, str]
 
 
 def write_people(path: Path, *people: Person) -> str:
-    """The path of a file with these people and a line without any among them."""
+    """Write a file with these people and one empty line; return its path."""
     table = [list(people[0]), [], *(list(person.values()) for person in people)]
     if path.suffix.lower() == ".xlsx":
         path.write_bytes(sheet_of(table))
@@ -36,7 +36,7 @@ def write_people(path: Path, *people: Person) -> str:
 
 
 async def sign_in_each(usernames: Sequence[str], served: Served) -> list[int]:
-    """The status of a sign-in of each with the password of all; nobody has to change it."""
+    """Sign each user in with the same password; return the statuses. No user must change the password."""
     answers = []
     for username in usernames:
         body = {"username": username, "password": "correct horse battery"}
@@ -68,7 +68,7 @@ def test_people_are_imported_with_their_passwords_all_of_them_or_none(
     lines = machine.run("user", "import", file, "--mode", "upsert").lines
     assert [line.split()[-1] for line in lines] == ["0", "1", "1", "1"]
     assert ask_once(tmp_path, partial(sign_in_each, ["anna", "bert"])) == [200, 401]
-    # Who has signed in has a hash of ours by now, and the file comes once more, with somebody new in it.
+    # Anna signed in, so that her hash is ours by now. The file comes once more, with a new user in it.
     file = write_people(
         people, anna, {**bert, "passwordHash": ""}, {**bert, "username": "carl", "passwordHash": BCRYPT}
     )
@@ -189,7 +189,7 @@ LEFT = {
 
 
 def move_in(server: str, folder: Path) -> str:
-    """What is said of the parts of an export that do not come along, once its files are in the folder."""
+    """Convert an export into files in the folder; return the report of the parts that are left behind."""
     files = [str(EXPORTS / name) for name in SERVERS[server][0]]
     command = [sys.executable, str(PROGRAM), server, *files, "--to", str(folder)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stderr

@@ -1,4 +1,4 @@
-"""Help imports no command, and says of each what the command says of itself."""
+"""Help imports no command, and describes each command in the words of the command's own help."""
 
 import subprocess
 import sys

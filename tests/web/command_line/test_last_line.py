@@ -1,4 +1,4 @@
-"""What the machine does to a command is one line, in the form of the log if a machine started it."""
+"""A command reports an error of the machine in one line, and a failed start in the form of the log."""
 
 import errno
 import json
@@ -55,13 +55,13 @@ def test_every_command_ends_with_one_line_for_what_the_machine_does_to_it(
 
 
 def commands_below(command: click.Command) -> list[click.Command]:
-    """The commands of a group, or the command itself."""
+    """Return the commands of a group, or the command itself."""
     return list(command.commands.values()) if isinstance(command, click.Group) else [command]
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk with too little room for a database."""
+    """Mount a disk with too little room for a database."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]

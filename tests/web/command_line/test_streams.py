@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full, read by nobody or of another encoding: as real processes."""
+"""Real processes whose standard streams are closed, full, without a reader, or of another encoding."""
 
 import fcntl
 import json
@@ -26,7 +26,7 @@ CLIENT = ("client", "create", "shop", "--name", "商店", "--redirect-uri", "htt
 
 
 def command(machine: Machine, *words: str, streams: str = "", **settings: str) -> dict[str, Any]:
-    """How to start a command whose streams a shell redirects, as `2>&-`."""
+    """Return how to start a command whose streams a shell redirects, as by `2>&-`."""
     ostiary = [sys.executable, "-m", "ostiary_web", *words]
     return {
         "args": ["/bin/sh", "-c", f'exec "$@" {streams}', "sh", *ostiary],
@@ -41,7 +41,7 @@ def run(
     stdin: bytes = b"",
     **settings: str,
 ) -> subprocess.CompletedProcess[bytes]:
-    """A command that runs to its end."""
+    """Run a command to its end."""
     return subprocess.run(
         **command(machine, *words, **settings),
         input=stdin,
@@ -56,7 +56,7 @@ def run(
 def serve(
     machine: Machine, folder: Path, streams: str = "", stdout: IO[str] | None = None, **settings: str
 ) -> Iterator[httpx.Client]:
-    """A server that says its address to nobody, and a caller of it."""
+    """Run a server whose first line is not read; yield a client that calls it."""
     path = folder / "door"
     settings = {"BIND": f"unix:{path}", **settings}
     with Process(**command(machine, "serve", streams=streams, **settings), stdout=stdout) as server:
@@ -71,7 +71,7 @@ def serve(
 # --- closed and full
 
 
-def test_a_log_that_nobody_reads_holds_up_no_request_and_no_stop(machine: Machine) -> None:
+def test_a_log_without_a_reader_delays_no_request_and_no_stop(machine: Machine) -> None:
     read_end, write_end = os.pipe()
     fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, 4096)
     with machine.start(stderr=write_end, settings={"LOG_LEVEL": "info", "WORKERS": "2"}) as server:
@@ -100,7 +100,7 @@ def test_a_server_without_standard_streams_serves(
 
 
 def test_no_file_takes_the_number_of_another_closed_stream(tmp_path: Path) -> None:
-    """What is stdin's own file would else be standard output, too, and be closed for every child."""
+    """Else the file that is opened for stdin would be standard output too, and no child would inherit it."""
     modes = tmp_path / "modes"
     look = (
         "import fcntl, os\n"
@@ -171,7 +171,7 @@ def test_where_nothing_can_be_printed_a_command_says_so_and_how_to_draw_what_is_
     assert said.endswith(f"\n  ostiary {draw_again}\n") is (draw_again is not None)
 
 
-def test_a_reader_that_has_enough_is_told_nothing(machine: Machine) -> None:
+def test_a_reader_that_leaves_early_causes_no_error_line(machine: Machine) -> None:
     with without_reader() as output:
         assert run(machine, "audit", "export", stdout=output).stderr == b""
 
@@ -231,6 +231,6 @@ def test_a_password_in_another_encoding_is_refused_and_not_hashed(machine: Machi
 
 
 def make_named(machine: Machine) -> None:
-    """A client and a user whose names no Latin alphabet has."""
+    """Create a client and a user whose names have no Latin letters."""
     machine.script("client", "create", "known", *CLIENT[3:])
     machine.script("user", "create", "anna", "--name", "王芳", stdin="a long password\n")

@@ -1,4 +1,4 @@
-"""`ostiary backup` and `ostiary restore`: whole, of one moment, for its owner only; what ended stays so."""
+"""`ostiary backup` makes a whole copy of one moment for its owner; `ostiary restore` ends all sessions."""
 
 import os
 import re
@@ -31,7 +31,7 @@ from tests.support.story import START
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    """One with a database and a client for machines."""
+    """Return a machine with a database."""
     made = Machine(tmp_path / "here", RATE_LIMIT_SCALE="1000", GUESS_LIMIT_SCALE="1000")
     assert made.run("migrate").exit_code == 0
     return made
@@ -40,7 +40,7 @@ def machine(tmp_path: Path) -> Machine:
 def test_a_backup_is_on_the_disk_before_it_has_its_name(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A machine that stopped between the two would leave the name of a broken file."""
+    """Otherwise a machine that stopped between the two would leave a broken file under this name."""
     file, done = tmp_path / "backup.db", list[tuple[str, Path]]()
     flush, link = os.fsync, os.link
 
@@ -229,7 +229,7 @@ def test_nothing_is_written_over_and_nothing_that_is_not_whole_is_restored(
 def test_a_database_that_can_be_read_and_is_not_whole_is_neither_copied_nor_restored(
     machine: Machine, tmp_path: Path
 ) -> None:
-    """Pages that nobody refers to are in nobody's way, and the integrity check alone tells of them."""
+    """SQLite reads a file with unused pages without an error. Only its integrity check reports them."""
     file, elsewhere = tmp_path / "backup.db", Machine(tmp_path / "there")
     with closing(sqlite3.connect(tmp_path / "here" / "ostiary.db", isolation_level=None)) as connection:
         connection.execute("PRAGMA writable_schema = ON")
@@ -242,7 +242,7 @@ def test_a_database_that_can_be_read_and_is_not_whole_is_neither_copied_nor_rest
 
 
 class FullDisk(Disk):
-    """It has room for so many writes; to cut files off and to flush them needs none."""
+    """A disk with room for so many writes. Truncating and flushing a file need no room."""
 
     def operate(self, what: str) -> None:
         if what == "write":
@@ -380,7 +380,7 @@ def test_a_backup_goes_to_standard_output_whole_and_leaves_nothing_beside_the_da
 
 
 def erase_much(path: Path) -> None:
-    """Leave the empty pages that retention does."""
+    """Leave empty pages in a file, as retention does."""
     connection = apsw.Connection(str(path))
     connection.execute("CREATE TABLE much (x)")
     connection.execute("INSERT INTO much SELECT randomblob(100000) FROM pragma_function_list LIMIT 50")
@@ -388,7 +388,7 @@ def erase_much(path: Path) -> None:
     connection.close()
 
 
-def test_a_file_is_made_small_where_nobody_has_it_open_and_keeps_what_is_in_it(
+def test_a_file_is_made_small_if_no_process_has_it_open_and_keeps_its_records(
     machine: Machine, tmp_path: Path
 ) -> None:
     file, secret = tmp_path / "here" / "ostiary.db", machine.client()

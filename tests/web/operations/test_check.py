@@ -1,4 +1,4 @@
-"""`ostiary check`: what is at fault is named and makes it exit with 1; what may be meant is a warning."""
+"""`ostiary check` names every fault and exits with 1 for it; it warns of settings that may be intended."""
 
 import json
 import sys
@@ -31,7 +31,7 @@ SOUND = {
 
 @pytest.fixture(autouse=True)
 def optimised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tests' own interpreter need not be."""
+    """Have the interpreter seem built with its optimisations, as that of the tests need not be."""
     monkeypatch.setattr(sysconfig, "get_config_var", {"CONFIG_ARGS": "'--enable-optimizations'"}.get)
 
 
@@ -42,7 +42,7 @@ def prepare(folder: Path) -> Machine:
 
 
 def levels(machine: Machine, **environment: str) -> dict[str, str]:
-    """What was found that is not fine: the worst level by what it is about."""
+    """Return each subject with a finding that is not fine, and the level of this finding."""
     ran = machine.run("check", "--json", env=environment)
     findings = json.loads(ran.out)["findings"]
     found = {each["about"]: each["level"] for each in findings if each["level"] != "fine"}
@@ -113,7 +113,7 @@ def test_behind_a_unix_socket_no_address_is_known_unless_the_proxy_is_trusted(tm
     "options, prefix, is_told",
     [("'--prefix=/opt'", "/opt", True), ("'--prefix=/usr'", "/usr", False), (None, "/opt", False)],
 )
-def test_an_interpreter_built_without_its_optimisations_is_told_of(
+def test_an_interpreter_built_without_its_optimisations_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str | None, prefix: str, is_told: bool
 ) -> None:
     monkeypatch.setattr(sysconfig, "get_config_var", {"CONFIG_ARGS": options}.get)
@@ -127,9 +127,7 @@ def test_a_database_that_others_can_read_is_at_fault(tmp_path: Path) -> None:
     assert levels(machine) == {"files": "fault"}
 
 
-def test_a_log_that_somebody_keeps_by_reading_the_file_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_that_a_long_reader_keeps_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "_LONG_LOG_BYTES", 200_000)
     machine = prepare(tmp_path)
     reading = apsw.Connection(str(tmp_path / "ostiary.db"))
@@ -141,7 +139,7 @@ def test_a_log_that_somebody_keeps_by_reading_the_file_is_named(
     reading.close()
 
 
-def test_a_secret_that_everybody_can_read_is_named(tmp_path: Path) -> None:
+def test_a_secret_that_every_user_can_read_is_named(tmp_path: Path) -> None:
     machine = prepare(tmp_path)
     token = tmp_path / "token"
     token.write_text("abc\n")

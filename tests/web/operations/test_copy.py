@@ -1,4 +1,4 @@
-"""`ostiary copy`: from the SQLite file to PostgreSQL; tokens live on, and an answer to nothing is lost."""
+"""`ostiary copy` copies every record of the SQLite file to PostgreSQL; tokens work on."""
 
 from pathlib import Path
 
@@ -58,7 +58,7 @@ def test_without_a_target_the_database_of_the_settings_is_asked_for(tmp_path: Pa
     assert "DATABASE_URL is not set" in ran.err
 
 
-def test_a_target_that_is_not_there_is_told_without_its_password(tmp_path: Path) -> None:
+def test_a_target_that_does_not_answer_is_named_without_its_password(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     assert machine.run("migrate").exit_code == 0
     ran = machine.run("copy", machine.environment["DATABASE_URL"], "postgresql://u:hunter22@127.0.0.1:9/d")

@@ -1,4 +1,4 @@
-"""The files under docs/deploy are what the program understands, and name no setting that there is not."""
+"""The program understands the files under docs/deploy, and has every setting that they name."""
 
 import json
 import os
@@ -55,7 +55,7 @@ OF_OTHERS = {
 
 
 def find_settings() -> set[str]:
-    """Every setting there is, by its being read."""
+    """Return every setting that the program reads."""
     names: set[str] = set()
 
     class Asked(dict[str, str]):
@@ -73,32 +73,32 @@ def compose() -> dict[str, Any]:
 
 
 def kubernetes_objects() -> list[dict[str, Any]]:
-    """All that is in the files for Kubernetes."""
+    """Return the objects in all files for Kubernetes."""
     files = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
     return [each for file in files for each in yaml.safe_load_all(file.read_text())]
 
 
 def kubernetes(kind: str) -> dict[str, Any]:
-    """The one object of a kind among them."""
+    """Return the one object of a kind among them."""
     [found] = [each for each in kubernetes_objects() if each["kind"] == kind]
     assert found["metadata"]["name"].startswith("ostiary")
     return found
 
 
 def pod(kind: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
-    """What the pods of a kind are made of, their one container, and the variables it is given."""
+    """Return the specification of the pods of a kind, their one container, and its variables."""
     spec = kubernetes(kind)["spec"]["template"]["spec"]
     [container] = spec["containers"]
     return spec, container, {each["name"]: each["value"] for each in container["env"]}
 
 
 def unit() -> dict[str, list[str]]:
-    """The lines of the unit's service by name; some stand several times."""
+    """Return the lines of the unit that is shipped, by name."""
     return read_unit((DEPLOY / "ostiary.service").read_text())
 
 
 def read_unit(text: str) -> dict[str, list[str]]:
-    """The lines of a unit by name."""
+    """Return the lines of a unit by name; a name may stand several times."""
     found: dict[str, list[str]] = {}
     for line in text.splitlines():
         if "=" in line and not line.startswith("#"):
@@ -108,7 +108,7 @@ def read_unit(text: str) -> dict[str, list[str]]:
 
 
 def environments() -> dict[str, dict[str, str]]:
-    """The variables that each file sets."""
+    """Return the variables that each file sets."""
     container = (DEPLOY / "Containerfile").read_text().replace("\\\n", " ")
     set_there = [
         line.removeprefix("ENV ").split() for line in container.splitlines() if line.startswith("ENV ")
@@ -174,13 +174,13 @@ def test_the_proxy_that_is_trusted_is_the_one_in_front() -> None:
 
 @pytest.fixture
 def dead_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy for what goes out, which nobody is behind."""
+    """Name a proxy for outgoing requests that does not run."""
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
 
 
 def container_check() -> list[str]:
-    """The command of the container's health check."""
+    """Return the command of the container's health check."""
     container = (DEPLOY / "Containerfile").read_text().replace("\\\n", " ")
     [check] = re.findall(r"^HEALTHCHECK .* CMD +(\[.*\])$", container, re.MULTILINE)
     words: list[str] = json.loads(check)
@@ -219,7 +219,7 @@ def test_the_health_check_of_the_container_asks_the_server_itself_wherever_it_li
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are seen in /proc alone")
 def test_what_is_written_for_a_moment_is_written_in_the_data_directory(tmp_path: Path) -> None:
-    """As nothing else need be writable in a container: an upload, which is kept in a file while it comes."""
+    """A container need have no other writable folder. An upload is kept in a file while it comes."""
     (tmp_path / "data").mkdir()
     machine = Machine(tmp_path, DATA_DIR=str(tmp_path / "data"), BIND=f"127.0.0.1:{free_port()}")
     folder = str(tmp_path / "data" / "tmp")
@@ -412,7 +412,7 @@ def test_the_route_leads_from_the_public_address_to_the_service() -> None:
     ]
 
 
-def test_a_gateway_must_do_what_nginx_is_told() -> None:
+def test_the_page_asks_of_a_gateway_what_nginx_is_set_to() -> None:
     nginx = (DEPLOY / "nginx.conf").read_text()
     table = (ROOT / "docs" / "operating.md").read_text().partition("| It must | Because |")[2]
     for directive, words in (
@@ -494,7 +494,7 @@ def test_the_socket_is_where_the_proxy_asks() -> None:
 def test_sockets_that_systemd_hands_over_are_served_on_without_being_named(
     workers: str, tmp_path: Path
 ) -> None:
-    """As with `ostiary.socket` and no other file: `BIND` is that of the unit, which another has by now."""
+    """Systemd has only `ostiary.socket`: `BIND` is the unit's, and another process listens there by now."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         machine = Machine(tmp_path, BIND=f"127.0.0.1:{port}", WORKERS=workers, LOG_LEVEL="info")

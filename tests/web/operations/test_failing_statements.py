@@ -1,8 +1,8 @@
-"""A store that fails at any one statement, is full, or may only be read, behind the real application.
+"""The real application over a store that fails at any one statement, or may only be read.
 
-Whatever fails, the answer is the failure itself: a 500 or 503, never an `invalid_*` that would make a third
-party throw its tokens away, and never a success. Nothing of the request is kept, and the same request works
-as soon as the store does.
+The answer is always 500 or 503, and never a success. It is never an `invalid_*`, for which a third party
+would throw its tokens away. Nothing of the request is kept, and the same request works as soon as the store
+does.
 """
 
 import json
@@ -20,12 +20,12 @@ from tests.support.served import Serve, Served, on_disk
 
 UNLIMITED: Final = {"RATE_LIMIT_SCALE": "1000", "GUESS_LIMIT_SCALE": "1000"}
 MOST_STATEMENTS: Final = 60
-"""More than any operation takes; one that is never through would otherwise be asked for ever."""
+"""More statements than any operation needs: an operation that never succeeds is not asked for ever."""
 
 
 @dataclass
 class Breaker:
-    """Stands before every statement of every connection, and fails one of them if it is armed."""
+    """A trace of every statement of every connection, which fails one of them if it is armed."""
 
     connections: list[apsw.Connection] = field(default_factory=list)
     left: int | None = None
@@ -51,7 +51,7 @@ class Breaker:
         return True
 
     def pragma(self, name: str, value: int) -> None:
-        """Set it on every connection that is still open."""
+        """Set a pragma on every connection that is still open."""
         for connection in self.connections:
             try:
                 connection.pragma(name, value)
@@ -112,13 +112,13 @@ OF_AN_ADMINISTRATOR: Final[dict[str, tuple[str, str, object]]] = {
     "withdraw_grant": ("DELETE", f"{_PEOPLE}/SOMEBODY/grants/app", None),
     "list_users": ("GET", _PEOPLE, None),
 }
-"""With a name that nobody has yet in the place of NEW."""
+"""Method, path and body; NEW stands for a name that is not taken yet."""
 OPERATIONS = (*AT_THE_TOKEN_SERVICE, *OF_A_PERSON, *OF_AN_ADMINISTRATOR)
 QUESTIONS = ("introspect", "user_info", "list_users")
 
 
 async def ready_at_the_token_service(home: Household, operation: str) -> Ask:
-    """What is then asked, once or twice."""
+    """Prepare an operation; return the request, which is then sent once or twice."""
     api, pair = home.served.api(), await home.pair()
     access, refresh = pair["access_token"], pair["refresh_token"]
     if operation == "user_info":
@@ -182,7 +182,7 @@ async def move_in(served: Served) -> Household:
 
 
 def must_be_a_failure(response: httpx.Response, what: str) -> None:
-    """The 500 envelope, or a page that says as much."""
+    """Fail unless the answer is a 500 or 503 in the envelope, or as a page."""
     assert response.status_code in (500, 503), f"{what}: {response.status_code} {response.text}"
     if response.headers["content-type"].startswith("application/json"):
         content = response.json()
@@ -204,7 +204,7 @@ def must_be_a_success(response: httpx.Response, what: str) -> None:
         *((operation, "lane") for operation in AT_THE_TOKEN_SERVICE),
     ],
 )
-async def test_a_store_that_fails_at_any_one_statement_is_told_as_a_failure_and_leaves_nothing(
+async def test_a_store_that_fails_at_any_one_statement_is_answered_as_a_failure_and_keeps_nothing(
     operation: str, door: Door, serve: Serve, breaker: Breaker
 ) -> None:
     async with serve(open_store=on_disk, **UNLIMITED) as served:
@@ -222,7 +222,7 @@ async def test_a_store_that_fails_at_any_one_statement_is_told_as_a_failure_and_
                 break
             failed.append(breaker.broken)
             if response.status_code < 400:
-                # What failed was only to be shown beside a change, and that stands.
+                # The failed statement only read what is shown beside the change. The change stands.
                 must_be_a_success(response, what)
                 assert served.records() != before, f"{what}: a success of which nothing stands"
                 continue

@@ -1,4 +1,4 @@
-"""`/healthz` and `/readyz`: for anybody, at any rate; 503 in the envelope if no change would be kept."""
+"""`/healthz` and `/readyz` answer any caller at any rate; `/readyz` is 503 if no change would be kept."""
 
 import os
 import resource
@@ -66,7 +66,7 @@ async def test_a_disk_that_takes_nothing_more_is_not_ready(disk: Disk, served: S
     assert (await served.api().get("/healthz")).status_code == 200
 
 
-async def test_a_file_that_somebody_else_writes_to_is_not_ready(served: Served, tmp_path: Path) -> None:
+async def test_a_file_that_another_program_writes_to_is_not_ready(served: Served, tmp_path: Path) -> None:
     held = apsw.Connection(str(tmp_path / "ostiary.db"))
     served.store._writer._open_connection().set_busy_timeout(1)
     held.execute("BEGIN IMMEDIATE")

@@ -1,8 +1,8 @@
-"""The proxies of docs/deploy, the real programs with the real files: what passes through them, and what
-`ostiary check --live` says of TRUST_PROXY when it is right and when it is not.
+"""Real proxies with the files of docs/deploy: requests pass through, and `ostiary check --live` judges
+TRUST_PROXY.
 
-Of the files only addresses and certificates are changed. The server is asked from 127.0.0.2 by way of a proxy
-that asks it from 127.0.0.1, so that the two can be told apart on one machine.
+The tests change only addresses and certificates in the files. Callers use the address 127.0.0.2 and the proxy
+uses 127.0.0.1, so that one machine has two different addresses.
 """
 
 import json
@@ -40,7 +40,7 @@ NGINX: Final = shutil.which("nginx", path=os.environ["PATH"] + os.pathsep + "/us
 CADDY: Final = shutil.which("caddy")
 PATIENCE_SECONDS: Final = 30
 TEMPORARY: Final = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-"""What nginx keeps folders for."""
+"""Kinds of temporary files for which nginx keeps a folder each."""
 PICTURE: Final = Path(__file__).parents[1] / "account" / "photographs" / "progressive.jpg"
 CALLER: Final = "127.0.0.2"
 PROXY: Final = "127.0.0.1"
@@ -55,7 +55,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
 
 
 def change_words(text: str, changes: dict[str, str]) -> str:
-    """A file with some of its words changed, each of which it has."""
+    """Return a text with some words replaced; fail if it lacks one of them."""
     for before, after in changes.items():
         assert before in text, before
         text = text.replace(before, after)
@@ -64,7 +64,7 @@ def change_words(text: str, changes: dict[str, str]) -> str:
 
 @contextmanager
 def running(command: list[str], folder: Path, port: int) -> Iterator[None]:
-    """A program, once it takes connections; what it says is in `log`."""
+    """Run a program, with its output in `log`; begin once it takes connections."""
     log = folder / "log"
     with log.open("w") as said, subprocess.Popen(command, stdout=said, stderr=said) as process:
         try:
@@ -89,7 +89,7 @@ def nginx(
     path: str = "/",
     to: str = "http://ostiary",
 ) -> Iterator[int]:
-    """docs/deploy/nginx.conf, for what begins with `path`; the port of https."""
+    """Run nginx with docs/deploy/nginx.conf for paths below `path`; yield its port for https."""
     assert NGINX is not None
     plain, secure = free_port(), free_port()
     site = change_words(
@@ -123,7 +123,7 @@ def nginx(
 
 @contextmanager
 def caddy(folder: Path, servers: Sequence[str], certificate: Certificate, path: str = "/") -> Iterator[int]:
-    """docs/deploy/Caddyfile, for what begins with `path`; the port of https."""
+    """Run Caddy with docs/deploy/Caddyfile for paths below `path`; yield its port for https."""
     assert CADDY is not None
     port = free_port()
     site = change_words(
@@ -153,7 +153,7 @@ PROXIES = [
 def behind(
     open_proxy: OpenProxy, folder: Path, certificate: Certificate, trusted: str
 ) -> Iterator[tuple[Machine, str]]:
-    """A server behind a proxy: the machine, and where its callers find it."""
+    """Run a server behind a proxy; yield its machine and the address for callers."""
     with ExitStack() as stack:
         machine = Machine(folder, TRUST_PROXY=trusted)
         address = stack.enter_context(machine.serving())
@@ -169,7 +169,7 @@ def behind(
 def site(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, certificate: Certificate
 ) -> Iterator[tuple[Machine, str]]:
-    """A server behind each proxy as documented."""
+    """Run a server behind each proxy as documented."""
     with behind(request.param, tmp_path_factory.mktemp("site"), certificate, PROXY) as made:
         yield made
 
@@ -180,7 +180,7 @@ def known(certificate: Certificate) -> ssl.SSLContext:
 
 
 def live(machine: Machine, tls: str | None = None) -> dict[str, str]:
-    """What `ostiary check` finds of a live request; `tls` is what it says of TLS."""
+    """Return the finding of `ostiary check` about a live request; its text about TLS begins with `tls`."""
     ran = machine.run("check", "--live", "--json")
     found: list[dict[str, str]] = json.loads(ran.out)["findings"]
     [finding] = [each for each in found if each["about"] == "live request"]
@@ -239,7 +239,7 @@ def test_a_live_request_finds_that_trust_proxy_is_wrong(
 def test_a_long_request_for_consent_is_led_to_the_sign_in_page(
     site: tuple[Machine, str], known: ssl.SSLContext
 ) -> None:
-    """The address that it is led to is longer than the head of an answer usually is."""
+    """The redirect holds the whole request, so that its head is longer than most proxies expect."""
     for size in (1_000, 7_000, 14_000):
         state = "%C3%A4" * (size // 6)
         asked = httpx.get(f"{site[1]}/sso?response_type=code&client_id=app&state={state}", verify=known)
@@ -251,7 +251,7 @@ def test_a_long_request_for_consent_is_led_to_the_sign_in_page(
 def under_a_path(
     open_proxy: OpenProxy, folder: Path, certificate: Certificate
 ) -> Iterator[tuple[Machine, str]]:
-    """A server under `/auth` of its proxy: the machine, and where its callers find it."""
+    """Run a server under `/auth` of its proxy; yield its machine and the address for callers."""
     inside = f"127.0.0.1:{free_port()}"
     (folder / "proxy").mkdir()
     with open_proxy(folder / "proxy", [inside], certificate, path="/auth/") as port:
@@ -268,7 +268,7 @@ def under_a_path(
 def test_people_and_backends_find_the_server_under_a_path(
     open_proxy: OpenProxy, tmp_path: Path, certificate: Certificate, known: ssl.SSLContext
 ) -> None:
-    """What its pages then lead to, tests/web/test_public_path.py walks."""
+    """tests/web/test_public_path.py follows the links of pages under a path."""
     with under_a_path(open_proxy, tmp_path, certificate) as (machine, address):
         assert live(machine, tls="TLS")["level"] == "fine"
         with httpx.Client(verify=known, follow_redirects=True, headers={"Origin": "null"}) as visitor:
@@ -294,7 +294,7 @@ def test_a_proxy_that_takes_the_path_off_is_at_fault(tmp_path: Path, certificate
 
 
 def caddy_version() -> tuple[int, ...]:
-    """What `caddy version` says, without what stands behind the three numbers; zeros if there is none."""
+    """Return the three numbers of `caddy version`; zeros without Caddy."""
     if CADDY is None:
         return (0, 0, 0)
     said = subprocess.run([CADDY, "version"], capture_output=True, text=True, check=True).stdout
@@ -308,7 +308,7 @@ NEVER_TWICE: Final = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize("open_proxy", [PROXIES[0], pytest.param(caddy, marks=[needs_caddy, NEVER_TWICE])])
-def test_instances_behind_a_proxy_are_replaced_one_by_one_and_nobody_notices(
+def test_instances_behind_a_proxy_are_replaced_one_by_one_without_a_lost_request(
     open_proxy: OpenProxy, tmp_path: Path, certificate: Certificate
 ) -> None:
     answered: Counter[int] = Counter()

@@ -1,4 +1,4 @@
-"""The store that DATABASE_URL names: one that cannot be used ends the start with one line and no password."""
+"""A store in DATABASE_URL that cannot be used ends the start with one line, which holds no password."""
 
 import os
 import shutil
@@ -45,7 +45,7 @@ _AS_SERVICE: Final = ("setpriv", f"--reuid={_SERVICE}", f"--regid={_SERVICE}", "
 
 @pytest.fixture
 def nobody_there() -> str:
-    """An address where no database listens."""
+    """Return an address at which no database listens."""
     return f"postgresql://somebody:hunter22@127.0.0.1:{free_port()}/ostiary"
 
 
@@ -161,7 +161,7 @@ LOOKING: Final = (
     *("user list", "client list", "client create app --redirect-uri https://a.example/", "check", "sweep"),
     *("audit export", "export", "end-everything --yes"),
 )
-"""Commands that are no reason for a database to be there, or to be another release's."""
+"""Commands that neither make nor migrate a database."""
 
 
 @pytest.mark.parametrize("kind", ["missing", "of no bytes", "postgresql"])
@@ -296,7 +296,7 @@ def test_what_an_extension_brought_along_is_no_other_program(tmp_path: Path) -> 
 
 @contextmanager
 def made_database(how: str) -> Iterator[str]:
-    """A database of the test's own; its address."""
+    """Make a database for one test; yield its address."""
     server, name = need_postgresql(), f"ostiary_test_{os.getpid()}"
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name} {how}".encode())
@@ -307,7 +307,7 @@ def made_database(how: str) -> Iterator[str]:
 
 
 def relations_in(url: str) -> set[str]:
-    """The tables, indexes and views that are there."""
+    """Return the tables, indexes and views of a database."""
     named = "SELECT relname::text::bytea FROM pg_class WHERE relnamespace = 'public'::regnamespace"
     with psycopg.connect(url) as connection:
         return {bytes(name).decode() for (name,) in connection.execute(named)}
@@ -324,7 +324,7 @@ def test_a_file_that_cannot_be_written_stops_the_start(name: str, mode: int) -> 
         for words in ("serve", "migrate"):
             ran = machine.run(words)
             assert (ran.exit_code, ran.out) == (1, "")
-            # The folder may be `DATA_DIR` too, of which the log of a start tells.
+            # The folder is `DATA_DIR` too, and the log of a start may name it first.
             *_, line = ran.err.splitlines()
             assert line.startswith("ostiary: DATABASE_URL: ")
             assert f"{folder / name} cannot be written" in line
@@ -335,7 +335,7 @@ def test_a_file_that_cannot_be_written_stops_the_start(name: str, mode: int) -> 
 
 @contextmanager
 def of_nobody() -> Iterator[Path]:
-    """A folder in which this process is a user whom modes of files hold for."""
+    """Make a folder, and run this process as an unprivileged user, for whom the modes of files hold."""
     folder = Path(tempfile.mkdtemp(prefix="ostiary-"))
     is_root = os.geteuid() == 0
     try:
@@ -352,7 +352,7 @@ def of_nobody() -> Iterator[Path]:
 
 @pytest.fixture
 def others_folder() -> Iterator[Path]:
-    """A folder of the user that a server runs as, while commands are root's."""
+    """Make a folder that belongs to the user of the server, while root runs the commands."""
     if os.geteuid() != 0 or subprocess.run([*_AS_SERVICE, sys.executable, "-c", ""]).returncode:
         pytest.skip("only root can be somebody else, who must reach the interpreter")
     folder = Path(tempfile.mkdtemp(prefix="ostiary-"))
@@ -362,7 +362,7 @@ def others_folder() -> Iterator[Path]:
 
 
 def serve_by_service(machine: Machine) -> subprocess.CompletedProcess[str]:
-    """A start as that user, which ends at once if it greets."""
+    """Start a server as that user; stop it once it printed its first line."""
     words = [*_AS_SERVICE, sys.executable, "-m", "ostiary_web", "serve"]
     environment = os.environ | machine.environment
     with Process(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
@@ -448,10 +448,10 @@ def test_the_password_of_a_database_is_in_no_printed_form() -> None:
 def test_a_file_that_is_gone_from_beneath_the_server_ends_it_with_a_word(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     with machine.serving():
-        pass  # its stop folds the log into the file, where readers find it mapped
+        pass  # its stop moves the log into the file, which readers map into memory
     with machine.start(stderr=subprocess.PIPE) as server:
         address = server.read_address()
-        # Of what is in the log SQLite knows how long the file is, and does not look.
+        # While a page is in the log, SQLite does not look how long the file is.
         machine.script("client", "create", "app", "--redirect-uri", "https://client.example/callback")
         bearer = {"Authorization": "Bearer hunter22"}
         httpx.get(f"{address}/api/oauth2/userinfo", headers=bearer)  # the first maps the file
@@ -497,5 +497,5 @@ def test_a_file_that_is_not_at_its_place_is_noticed_and_no_worker_makes_another(
 
 
 def holds(pid: int, path: Path) -> bool:
-    """Whether a process has a file open."""
+    """Say whether a process has a file open."""
     return any(os.path.realpath(each) == str(path) for each in Path(f"/proc/{pid}/fd").iterdir())

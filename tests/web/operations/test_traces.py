@@ -1,6 +1,6 @@
-"""Traces: a span for each request at either door and for its turn, and nothing in them that a caller sent.
+"""Each request at either door has a span, and so has its turn; no span holds words that a caller sent.
 
-The collector is a small server that takes OTLP over HTTP and keeps what it was sent.
+The collector is a small server that takes OTLP over HTTP and keeps every request.
 """
 
 import json
@@ -56,7 +56,7 @@ class Seen(NamedTuple):
 
 
 class Collector(ThreadingHTTPServer):
-    """Takes what is sent to `/v1/traces`."""
+    """A server that takes spans at `/v1/traces`."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Taking)
@@ -86,7 +86,7 @@ class Collector(ThreadingHTTPServer):
                 ]
 
     def await_span(self, is_it: Callable[[Seen], bool]) -> Seen:
-        """The span of which that is true, once it is there."""
+        """Wait for a span that `is_it` accepts, and return it."""
         until = time.monotonic() + PATIENCE_SECONDS
         while True:
             for span in list(self.spans):
@@ -154,14 +154,14 @@ async def post(server: Server, path: str, fields: Fields, **form: str) -> Respon
 
 
 def read_log(server: Server, trace_id: str) -> list[dict[str, Any]]:
-    """What the log has under an id."""
+    """Return the lines of the log with this trace id."""
     lines = server.log.read_text().splitlines()
     found = [json.loads(line) for line in lines if line.startswith("{")]
     return [entry for entry in found if entry.get("trace_id") == trace_id]
 
 
 def of_operation(operation: str, known: int, collector: Collector) -> Callable[[Seen], bool]:
-    """A span of an operation that was not among the first `known`."""
+    """Return whether a span is of an operation and came after the first `known`, as a function."""
     before = {span.span_id for span in collector.spans[:known]}
     return lambda span: span.span_id not in before and span.attributes.get("ostiary.operation") == operation
 
@@ -253,7 +253,7 @@ async def test_nothing_that_a_caller_sent_is_in_any_span(
         assert text.encode() not in collector.sent, text
 
 
-async def test_who_sends_is_said_as_the_sdks_own_variables_have_it(
+async def test_the_sdks_own_variables_name_the_sender_and_its_key(
     server: Server, collector: Collector
 ) -> None:
     before = {span.span_id for span in collector.spans}
@@ -264,11 +264,11 @@ async def test_who_sends_is_said_as_the_sdks_own_variables_have_it(
     assert collector.fields[-1]["x-key"] == "of-the-collector"
 
 
-# --- a turn that fails, a collector that is away, and nobody who asks
+# --- a turn that fails, a collector that is away, and a server without one
 
 
 class Failing(PlainStore):
-    """Takes no turn."""
+    """A store that fails every turn."""
 
     def turn(self, events: Sequence[Event], now: Instant, origins: Sequence[object] = ()) -> list[Decision]:
         raise OSError("the disk is full")
@@ -276,7 +276,7 @@ class Failing(PlainStore):
 
 @pytest.mark.parametrize("is_answered", [True, False], ids=["answered", "hung up"])
 @pytest.mark.parametrize("store, outcome", [(PlainStore, "client_unknown"), (Failing, "failed")])
-async def test_a_span_tells_how_its_turn_went_and_whether_it_was_answered(
+async def test_a_span_shows_how_its_turn_ended_and_whether_it_was_answered(
     collector: Collector, store: type[PlainStore], outcome: str, is_answered: bool
 ) -> None:
     clock, entropy = HandClock(), SeededEntropy(f"traces {outcome} {is_answered}")
@@ -327,7 +327,7 @@ async def test_a_collector_that_is_away_costs_no_request_and_no_graceful_stop(tm
 
 
 async def test_a_collector_that_is_silent_makes_no_stop_longer(tmp_path: Path) -> None:
-    """Whose address is closed meanwhile: each second would refuse connections."""
+    """A collector that has stopped would refuse connections at once. This one accepts and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with ForkedServer(tmp_path, settings={"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}) as server:
@@ -338,7 +338,7 @@ async def test_a_collector_that_is_silent_makes_no_stop_longer(tmp_path: Path) -
             assert time.monotonic() - began < 4.5, "by itself the SDK waits 10 s"
 
 
-def test_where_nobody_asks_nothing_of_it_is_imported() -> None:
+def test_without_a_collector_nothing_of_the_sdk_is_imported() -> None:
     look = (
         "import sys, ostiary_web.cli.command_line as line; line.main.load_all();"
         "sys.exit(any(name.partition('.')[0] == 'opentelemetry' for name in sys.modules))"

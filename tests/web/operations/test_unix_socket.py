@@ -1,4 +1,4 @@
-"""`BIND`: a socket in the file system, for its owner and group; several addresses; what systemd is told."""
+"""`BIND` may be a socket in the file system or several addresses; systemd learns of start and stop."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ PATIENCE_SECONDS = 30
 
 @contextmanager
 def serve(machine: Machine, path: Path, **settings: str) -> Iterator[list[str]]:
-    """A server on the socket, with what it said when it began to serve."""
+    """Run a server on the socket; yield the lines that it printed at its start."""
     with machine.start(settings={"BIND": f"unix:{path}", **settings}) as process:
         said = [process.out.readline()]
         while said[-1] and "curl" not in said[-1]:
@@ -63,7 +63,7 @@ def test_the_line_to_try_works_as_it_is_printed(machine: Machine, tmp_path: Path
 
 
 def test_a_second_server_does_not_take_the_path_of_one_that_runs(machine: Machine, tmp_path: Path) -> None:
-    """Its requests would go to the second, and their proxy would not know."""
+    """Otherwise the second server would get the first one's requests, and the proxy would not notice."""
     path = tmp_path / "door"
     with serve(machine, path):
         file = path.stat().st_ino
@@ -110,7 +110,7 @@ def test_a_server_listens_on_several_addresses(machine: Machine, tmp_path: Path)
 
 
 @pytest.mark.parametrize("workers, is_abstract", [("1", False), ("2", True)])
-def test_systemd_is_told_when_the_server_serves_and_when_it_stops(
+def test_systemd_learns_when_the_server_serves_and_when_it_stops(
     machine: Machine, tmp_path: Path, workers: str, is_abstract: bool
 ) -> None:
     name = f"@ostiary-{os.getpid()}-{workers}" if is_abstract else str(tmp_path / "notify")
@@ -156,7 +156,7 @@ def test_a_proxy_on_the_socket_is_believed_where_any_is_trusted(machine: Machine
 
 @pytest.fixture
 def two_in_a_row() -> int:
-    """A port that is free, and so is the next one."""
+    """Return a free port whose next port is free too."""
     while True:
         with socket.create_server(("127.0.0.1", 0)) as first:
             port: int = first.getsockname()[1]

@@ -1,4 +1,4 @@
-"""The background work of a running server, at the intervals that it has: each task is started and acts."""
+"""A running server starts each background task, which acts at its interval."""
 
 import time
 from pathlib import Path
@@ -71,7 +71,7 @@ async def test_each_background_task_of_a_server_acts(serve: Serve, autojump_cloc
         assert served.store.records(Table.SESSION) == ()
 
 
-async def test_a_stop_tells_first_what_was_refused_meanwhile(tmp_path: Path) -> None:
+async def test_a_stop_first_records_what_was_refused_meanwhile(tmp_path: Path) -> None:
     store = PlainStore()
     async with serving(tmp_path, open_store=in_memory(store), upkeep=UPKEEP) as served:
         await served.client()

@@ -1,4 +1,4 @@
-"""The audit trail as a page: what an administrator reads there."""
+"""The page of the audit trail, as an administrator reads it."""
 
 import re
 from html import unescape
@@ -14,13 +14,13 @@ from tests.support.served import Served
 
 
 async def refresh(served: Served, client: Registered, token: str, agent: str = "app/1") -> str:
-    """The next refresh token; empty if there is none."""
+    """Refresh a pair; return the next refresh token, or an empty text if the server refused."""
     api = served.api(**{"User-Agent": agent})
     form = {"grant_type": "refresh_token", "refresh_token": token}
     return str((await api.service("token", client, **form)).json().get("refresh_token", ""))
 
 
-async def test_each_replay_that_ended_a_session_can_be_told_from_the_others(
+async def test_each_replay_that_ended_a_session_has_words_of_its_own(
     served: Served, browser: Browser
 ) -> None:
     app = await served.client()
@@ -153,7 +153,7 @@ async def test_a_filter_that_several_users_match_says_whom_it_means(served: Serv
     assert "any of them counts" not in one
 
 
-async def test_a_session_whose_record_was_erased_is_told_by_its_entries(
+async def test_a_session_whose_record_was_erased_is_shown_by_its_entries(
     served: Served, browser: Browser
 ) -> None:
     app = await served.client()

@@ -1,4 +1,4 @@
-"""Forms: what they say of their fields, what they offer, and what they show again of what was entered."""
+"""Forms explain and offer values, show again what the user entered, and refuse what no form of ours sent."""
 
 import re
 from html import unescape
@@ -19,7 +19,7 @@ from tests.support.served import Serve, Served
 
 SECRET = re.compile(r'id="secret-text">([^<]+)<')
 
-# --- what is refused before a route has seen it
+# --- requests that are refused before a route sees them
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -28,7 +28,7 @@ SECRET = re.compile(r'id="secret-text">([^<]+)<')
     [("/account/picture", 20_000_000), ("/admin/people/import", 9 * 2**20), ("/login", 70_000)],
 )
 @pytest.mark.parametrize("language, said", [("en-US", "That is too large"), ("zh-CN", "内容过大")])
-async def test_a_person_who_sends_too_much_is_told_on_a_page(
+async def test_a_user_who_sends_too_much_sees_a_page_that_says_so(
     served: Served, path: str, length: int, language: str, said: str
 ) -> None:
     browser = served.browser(**{"Accept-Language": language})
@@ -49,7 +49,7 @@ async def test_a_person_who_sends_too_much_is_told_on_a_page(
 
 
 @pytest.mark.parametrize("door", DOORS)
-async def test_a_person_whose_address_is_too_long_is_told_on_a_page(served: Served) -> None:
+async def test_a_user_whose_address_is_too_long_sees_a_page_that_says_so(served: Served) -> None:
     response = await served.browser().get(f"/sso?state={'x' * 17_000}")
     assert response.status_code == 431
     assert "A0414" in response.text
@@ -57,7 +57,7 @@ async def test_a_person_whose_address_is_too_long_is_told_on_a_page(served: Serv
 
 
 @pytest.mark.parametrize("door", DOORS)
-async def test_a_person_who_comes_beside_the_public_path_is_told_on_a_page(serve: Serve) -> None:
+async def test_a_user_beside_the_public_path_sees_a_page_that_says_so(serve: Serve) -> None:
     async with serve(PUBLIC_URL="https://www.example.com/auth") as served:
         browser = served.browser(base="https://www.example.com")
         response = await browser.get("/login")
@@ -66,8 +66,8 @@ async def test_a_person_who_comes_beside_the_public_path_is_told_on_a_page(serve
     assert 'href="/auth/"' in response.text
 
 
-async def test_a_browser_that_opens_the_answer_to_a_form_again_is_told_what_it_was(served: Served) -> None:
-    """As a telephone does that had no room to keep the page while a code was looked up."""
+async def test_a_browser_that_opens_the_answer_to_a_form_again_learns_that_it_was_one(served: Served) -> None:
+    """A telephone with little memory does this: it drops the page while the user looks up a code."""
     response = await served.browser().get("/recover/password")
     assert response.status_code == 405
     assert "This was the answer to a form" in response.text
@@ -75,10 +75,10 @@ async def test_a_browser_that_opens_the_answer_to_a_form_again_is_told_what_it_w
 
 @pytest.mark.parametrize("path, allowed", [("/sso", "GET, HEAD"), ("/account/sessions", "GET, HEAD")])
 @pytest.mark.parametrize("is_signed_in", [True, False])
-async def test_a_form_that_is_sent_to_what_takes_none_is_told_to_be_opened_with_get(
+async def test_a_form_that_is_sent_to_a_page_without_one_is_answered_to_use_get(
     served: Served, browser: Browser, path: str, allowed: str, is_signed_in: bool
 ) -> None:
-    """An authorization request in a body is not lost on the way through a sign-in."""
+    """Otherwise an authorization request in a body would be lost on the way through a sign-in."""
     await served.client()
     visitor = browser if is_signed_in else served.browser()
     page = await visitor.post(path, data=authorization())
@@ -88,13 +88,13 @@ async def test_a_form_that_is_sent_to_what_takes_none_is_told_to_be_opened_with_
     assert (await visitor.post(f"{path}?client_id=app")).status_code != 405 or path != "/sso"
 
 
-# --- signing in, when the first try did not do
+# --- signing in after a first try that was refused
 
 
 async def test_the_form_of_either_of_two_tabs_that_were_opened_without_cookies_signs_in(
     served: Served,
 ) -> None:
-    """The browser says itself that the form is of a page of ours; no other site can have it say so."""
+    """The browser itself says that a page of ours sent the form; no other site can make it say so."""
     for site, status in (("same-origin", 303), ("cross-site", 403), ("same-site", 403), ("none", 403)):
         browser = served.browser()
         first = await browser.get("/login")
@@ -154,7 +154,7 @@ async def test_other_forms_of_another_tab_say_so_too(browser: Browser, path: str
 
 
 async def test_an_origin_that_is_not_ours_is_logged_beside_the_one_that_is(browser: Browser) -> None:
-    """An operator who forgot `PUBLIC_URL` behind a proxy sees what to set."""
+    """An operator who forgot `PUBLIC_URL` behind a proxy then sees which value to set."""
     page = await browser.get("/account")
     foreign = {"Origin": "https://id.example", "Sec-Fetch-Site": "cross-site"}
     with capture_logs() as log:
@@ -186,7 +186,7 @@ def form_of(page: httpx.Response, action: str) -> dict[str, str]:
 async def test_a_form_of_something_new_that_is_sent_twice_shows_what_was_made(
     served: Served, browser: Browser, path: str, values: dict[str, str]
 ) -> None:
-    """READINGS 31, by a page: within a second, also what is shown once is seen."""
+    """READINGS 31: a second answer within a second shows the same page, also a secret that is shown once."""
     page = await browser.get(path)
     first = await browser.follow(await browser.submit(page, values, to=path))
     made = served.records()
@@ -253,7 +253,7 @@ async def test_what_cannot_be_done_with_a_role_is_said_and_not_offered(
 async def test_a_sheet_that_is_sent_twice_shows_the_secrets_of_its_clients(
     served: Served, browser: Browser
 ) -> None:
-    """Or nobody would ever see them: what was shown first, the browser had stopped waiting for."""
+    """The browser had stopped waiting for the first answer, so only the second one shows the secrets."""
     place, sent = "/admin/clients/import", {"mode": "insert"}
     page = await browser.get(place)
     sheet = sheet_of([["clientId", "name", "grantTypes"], ["sheeted", "Sheeted", "client_credentials"]])
@@ -264,7 +264,7 @@ async def test_a_sheet_that_is_sent_twice_shows_the_secrets_of_its_clients(
     assert secret == re.findall("<dt>sheeted</dt><dd><code>([^<]+)</code>", second.text) != []
 
 
-# --- two administrators with the same form open: neither undoes what the other saved
+# --- two administrators have the same form open: neither undoes what the other saved
 
 
 FORM = "/admin/clients/app/edit"
@@ -300,7 +300,7 @@ async def served_app(served: Served) -> Served:
     return served
 
 
-async def test_who_touched_the_same_is_asked_first(served_app: Served) -> None:
+async def test_a_user_who_changed_the_same_field_is_asked_first(served_app: Served) -> None:
     (first, first_page), (second, second_page) = await open_page(served_app), await open_page(served_app)
     await save(first, first_page, redirectUris="https://new.example/cb", name="Renamed")
     asked = await save(second, second_page, redirectUris="https://other.example/cb", accessTokenTtl="600")

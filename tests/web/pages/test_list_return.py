@@ -1,5 +1,5 @@
-"""Who was sent to sign in on the way somewhere comes back there ("Browser behaviour" 1), whatever comes in
-between: a wrong password, another language, a forgotten password."""
+"""A user who must sign in on the way to a page comes back to it ("Browser behaviour" 1), also after a wrong
+password, another language or a forgotten password."""
 
 import re
 from html import unescape
@@ -13,13 +13,13 @@ from tests.support.served import Served
 
 
 def link(page: httpx.Response, beginning: str) -> str:
-    """The address of the one link of a page that begins so."""
+    """Return the address of the one link of a page with this beginning."""
     (found,) = [each for each in hrefs(page) if each.startswith(beginning)]
     return found
 
 
 async def switch_language(browser: Browser, page: httpx.Response) -> httpx.Response:
-    """By the link of a page, or the button that sends what was typed along."""
+    """Follow the link of a page to another language, or press the button that also sends the typed fields."""
     [to] = re.findall(r'(?:href|formaction)="(/language\?to=[^"]*)"', page.text)
     address = unescape(to)
     if f'href="{to}"' in page.text:
@@ -33,7 +33,7 @@ async def switch_language(browser: Browser, page: httpx.Response) -> httpx.Respo
 
 
 async def in_another_language(browser: Browser, page: httpx.Response) -> httpx.Response:
-    """Where the switch of language leads."""
+    """Switch the language; return the page to which this leads."""
     switched = await browser.follow(await switch_language(browser, page))
     assert switched.status_code == 200, switched.headers.get("location")
     assert switched.headers["content-language"] != page.headers["content-language"]
@@ -41,7 +41,7 @@ async def in_another_language(browser: Browser, page: httpx.Response) -> httpx.R
 
 
 async def at_sign_in(served: Served) -> tuple[Browser, httpx.Response]:
-    """A browser that a third party's request brought to the sign-in page."""
+    """Open the sign-in page by a third party's request."""
     await served.client()
     browser = served.browser()
     return browser, await browser.follow(await browser.get(sso()))
@@ -53,7 +53,7 @@ async def test_another_language_on_the_way_through_the_first_password(served: Se
     page = await browser.follow(await browser.log_in(page, "anna", "anna's password"))
     change = {"old_password": "anna's password", "new_password": "a better one"}
     short = await browser.submit(page, {**change, "new_password": "x"}, to="/password")
-    # Or a browser goes no further than /sso, where that leads straight on to the client.
+    # With `form-action` a browser would stop at /sso if that leads straight on to the client.
     assert "form-action" not in short.headers["content-security-policy"]
     page = await in_another_language(browser, short)
     changed = await browser.submit(page, change, to="/password")
@@ -100,7 +100,7 @@ async def test_a_password_forgotten_on_the_way(served: Served) -> None:
 
 
 async def test_what_the_consent_page_takes_comes_through_every_page_on_the_way(served: Served) -> None:
-    """However long it is; or the consent page itself says that it is too long."""
+    """A request of any length comes through, or the consent page itself says that it is too long."""
     await served.client()
     states = {}
     for smileys in (900, 1_150, 1_200, 1_250, 1_300):
@@ -144,7 +144,7 @@ async def test_a_recovery_leads_only_to_a_path_of_this_server(served: Served, re
 
 
 FORMS = {
-    # the page with the form: where the form goes
+    # the page with the form: the address of the form
     "/account": "/account/zone",
     "/account/phone": "/account/phone",
     "/account/sessions": "/account/sessions/0123/end",
@@ -180,7 +180,7 @@ async def test_a_password_that_was_reset_while_a_form_was_open(served: Served) -
         assert (await browser.follow(changed)).status_code in (200, 403, 404)
 
 
-async def test_a_list_that_somebody_narrowed_is_there_after_the_password(served: Served) -> None:
+async def test_a_list_with_a_filter_is_there_after_the_password(served: Served) -> None:
     await served.user("anna", mustChangePassword=True)
     browser = await served.sign_in_browser("anna", "anna's password")
     sent_on = await browser.get("/admin/people?q=li&page=2")
@@ -220,7 +220,7 @@ async def test_who_is_signed_out_by_wrong_passwords_is_asked_to_sign_in(
 async def test_a_list_is_as_it_was_left_after_a_record_and_what_was_done_with_it(
     served: Served, browser: Browser
 ) -> None:
-    """Whatever `back` says, it is a query of the same list."""
+    """Any text in `back` is a query of the same list."""
     anna = await served.user("anna")
     here = "/admin/people?q=ann&enabled=true&sort=-username"
     person = f"/admin/people/{anna}"
@@ -255,5 +255,5 @@ async def test_a_list_is_as_it_was_left_after_a_record_and_what_was_done_with_it
 
 
 def hrefs(page: httpx.Response) -> list[str]:
-    """Where the links of a page lead."""
+    """Return the addresses of the links of a page."""
     return [unescape(each) for each in re.findall(r'<a [^>]*href="([^"]*)"', page.text)]

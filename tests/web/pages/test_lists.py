@@ -1,4 +1,4 @@
-"""Lists as pages: what a visitor's narrowing, sorting and paging shows."""
+"""Lists as pages, which a visitor narrows, sorts and pages through."""
 
 import re
 from dataclasses import replace
@@ -25,7 +25,7 @@ async def people(browser: Browser, **query: Any) -> httpx.Response:
 
 
 def names_on(page: httpx.Response) -> list[str]:
-    """The user names of a page, from its first column."""
+    """Return the user names in the first column of a page."""
     return re.findall(r'<a href="/admin/people/[0-9a-f]{32}[^"]*"><b>([^<]*)</b>', page.text)
 
 
@@ -54,7 +54,7 @@ def links_on(page: httpx.Response) -> set[str]:
 async def test_a_date_is_a_day_of_the_visitors_zone(
     served: Served, zone: str | None, registered: str, day: str
 ) -> None:
-    """In which the times of the page are told too; China's for users who have chosen none."""
+    """The times of the page are in this zone too. It is China's for users who have chosen none."""
     at = datetime.fromisoformat(registered).timestamp()
     served.clock.wait(at - served.clock.now() / SECOND_MS)
     await served.user("anna")
@@ -204,7 +204,7 @@ async def test_that_more_people_fit_than_are_taken_is_said(
 
 
 async def test_a_list_is_exported_as_it_is_shown(served: Served, browser: Browser) -> None:
-    """Narrowed, in its order, by the visitor's days, and in the language of the page."""
+    """The sheet has the filters, the order, the days and the language of the page."""
     for name in ("zoe", "zoey", "bert"):
         await served.user(name)
     await browser.get("/language?to=zh-CN")

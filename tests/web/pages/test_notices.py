@@ -1,4 +1,4 @@
-"""What was done is said on the next page, once, and only by this server."""
+"""The next page reports an action once, and shows no report that another server made."""
 
 from base64 import urlsafe_b64encode
 

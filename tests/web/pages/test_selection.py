@@ -1,4 +1,4 @@
-"""What is selected in a list: from page to page, by a filter, and what comes of an action on it."""
+"""A selection in a list lasts from page to page, may be all that match a filter, and is acted on together."""
 
 import re
 from dataclasses import replace
@@ -23,7 +23,7 @@ Fields = list[tuple[str, str]]
 
 
 async def register_crowd(served: Served, size: int) -> list[str]:
-    """Register `crowd000` and so on, from one account; their identifiers."""
+    """Register `crowd000` and so on, as copies of one account; return their identifiers."""
     await served.user("someone")
     [one] = [each for each in stored_users(served) if each.username == "someone"]
     crowd = [
@@ -44,7 +44,7 @@ def count_enabled(served: Served) -> int:
 
 
 def fields_of_selection(page: httpx.Response, *, tick: int = 0) -> Fields:
-    """What the form of the selection sends, with so many more boxes ticked."""
+    """Return the fields that the form of the selection sends, with the first `tick` boxes ticked too."""
     form = re.search('<form id="selection".*?</form>', page.text, re.DOTALL)
     assert form is not None
     inside = re.findall('<input type="hidden" name="([^"]*)" value="([^"]*)"', form[0])
@@ -84,7 +84,7 @@ async def confirm(browser: Browser, question: httpx.Response, **values: str) -> 
 
 
 def read_notice(page: httpx.Response) -> list[str]:
-    """The lines that say what was done."""
+    """Return the lines of a page that report the last action."""
     found = re.search('<div class="notice good" role="status">(.*?)</div>', page.text)
     return [unescape(line) for line in re.findall("<p>(.*?)</p>", found[1])] if found else []
 
@@ -264,7 +264,7 @@ async def test_who_is_out_of_reach_is_named_in_the_words_of_their_own_page(serve
 
 
 async def test_the_visitor_is_the_last_to_whom_it_is_done(served: Served) -> None:
-    """Who is disabled in the middle of it would have done the rest no more."""
+    """A visitor who was disabled before the others could not disable the rest."""
     await register_crowd(served, 120)
     await served.user("another", roleIds=["super_admin"])
     browser = await served.sign_in_browser()
@@ -276,7 +276,9 @@ async def test_the_visitor_is_the_last_to_whom_it_is_done(served: Served) -> Non
     assert left == ["admin"], "the last of them stays"
 
 
-async def test_whoever_is_among_the_selected_is_told_before_it_is_done(served: Served, api: Api) -> None:
+async def test_an_administrator_among_the_selected_is_warned_before_the_action(
+    served: Served, api: Api
+) -> None:
     anna, own = await served.user("anna"), (await api.succeed("GET", "/api/auth/me"))["id"]
     served.clock.wait(1)
     browser = await served.sign_in_browser()

@@ -1,4 +1,4 @@
-"""Styles and scripts of the pages: kept for good by the digest of their content, and found by any other."""
+"""Browsers keep styles and scripts for ever by the digest of their content; other digests find them too."""
 
 import re
 

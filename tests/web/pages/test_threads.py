@@ -1,4 +1,4 @@
-"""Pages do not wait for a thread that computes nothing."""
+"""Pages wait for no thread that the framework would start for nothing."""
 
 from collections.abc import Callable
 from typing import Any

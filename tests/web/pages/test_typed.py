@@ -1,4 +1,4 @@
-"""What was typed into a form comes back: after a sign-in in between, and in another language."""
+"""A form has its typed fields again after a sign-in in between, and in another language."""
 
 import re
 from html import unescape
@@ -17,14 +17,14 @@ CHOSEN = {"locale": "zh-CN", "timezone": "America/Lima"}
 
 
 async def end_session(served: Served, browser: Browser) -> None:
-    """What an administrator elsewhere does, or the user."""
+    """End the administrator's sessions from another browser."""
     api = await served.administrator()
     me = await api.succeed("GET", "/api/auth/me")
     await api.succeed("POST", f"/api/iam/users/{me['id']}/force-logout")
 
 
 async def send_after_the_end(served: Served) -> tuple[Browser, httpx.Response]:
-    """A browser that sent a form after its session was ended."""
+    """Send a form after the session was ended; return the browser and the answer."""
     browser = await served.sign_in_browser()
     page = await browser.get(NEW)
     await end_session(served, browser)

@@ -1,4 +1,4 @@
-"""What is a client's own beside the convention: built-in ones, secrets, sessions, when it was last used."""
+"""Clients have more than other records: built-in ones, secrets, sessions and the time of their last use."""
 
 import re
 from typing import Any
@@ -102,7 +102,7 @@ async def test_the_sessions_of_a_client_are_those_that_run(served: Served, api: 
     assert (session["clientId"], session["username"], session["kind"]) == ("app", "anna", "oauth")
     page = await api.succeed("GET", f"{CLIENTS}/app/sessions", params={"username": "nobody", "pageSize": 1})
     assert page == {"items": [], "total": 0}
-    # The path says which client's they are, whatever the query says.
+    # The client in the path counts, and not another one in the query.
     other_query = {"clientId": "other"}
     assert (await api.succeed("GET", f"{CLIENTS}/app/sessions", params=other_query))["total"] == 1
     await api.service("revoke", client, token=issued["access_token"])
@@ -112,7 +112,7 @@ async def test_the_sessions_of_a_client_are_those_that_run(served: Served, api: 
     assert fields_of(failure) == ["pageSize"]
 
 
-# --- secrets: an old one that works on for a time, their uses, and wrong ones
+# --- the use of secrets, also of an old one that works on for a time
 
 
 async def reset(api: Api, body: Any = None) -> Registered:
@@ -122,14 +122,14 @@ async def reset(api: Api, body: Any = None) -> Registered:
 
 
 async def works(served: Served, client: Registered) -> bool:
-    """Whether its secret authenticates, from an address if nobody failed before."""
+    """Say whether a client's secret authenticates, from an address without a failure before."""
     response = await served.api("198.51.100.99").service("introspect", client, token="nothing")
     assert response.status_code in (200, 401)
     return response.status_code == 200
 
 
 async def test_an_administrator_sees_when_each_secret_was_last_used(served: Served) -> None:
-    """An introspection counts: it is in no audit trail, and a resource server does nothing else."""
+    """An introspection counts as a use. It is in no audit trail, and a resource server asks nothing else."""
     old, api = await served.client(), await served.administrator()
     new = await reset(api, {"keepOldForSeconds": 3_600})
     assert await works(served, old)
@@ -157,7 +157,7 @@ async def test_requests_write_nothing_about_their_secrets_themselves(served: Ser
 
 
 async def counts_of(served: Served, api: Api) -> tuple[int, str | None]:
-    """What an administrator is shown of the client's wrong secrets, once they are written down."""
+    """Write the counted wrong secrets down; return the number and the last time that are shown of them."""
     await flush_uses(served.service.activity, served.service.turns)
     shown = await api.succeed("GET", f"{CLIENTS}/app")
     return shown["wrongSecrets"], shown["wrongSecretLastAt"]

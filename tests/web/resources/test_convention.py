@@ -1,4 +1,4 @@
-"""The generic list and record convention, held to by every resource that is declared."""
+"""Every resource that is declared keeps to the convention for lists and records."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class Kind:
     key: str
     """The field that names a record, and by which lists may be sorted."""
     new: Callable[[str], Body]
-    """What makes a record of this name."""
+    """Return the body that makes a record of this name."""
     record: frozenset[str]
     built_in: int
     """How many records there are from the start."""
@@ -36,7 +36,7 @@ class Kind:
     dated: bool = True
 
     async def make(self, api: Api, name: str) -> Body:
-        """A new record."""
+        """Make a record; return it."""
         data: Body = await api.succeed("POST", self.path, self.new(name), status=201)
         return data
 
@@ -81,7 +81,7 @@ dated_resources = pytest.mark.parametrize("kind", [CLIENTS, USERS], ids=["client
 
 
 async def keys(api: Api, kind: Kind, **query: Any) -> list[str]:
-    """The names in a page of the list."""
+    """Return the names on a page of the list."""
     data = await api.succeed("GET", kind.path, params=query)
     return [item[kind.key] for item in data["items"]]
 
@@ -142,7 +142,7 @@ async def test_another_value_of_what_is_only_shown_is_refused(served: Served, ap
 
 @every_resource
 async def test_a_record_in_two_rows_of_an_import_is_refused(served: Served, api: Api, kind: Kind) -> None:
-    """The later row would undo the earlier one, and be told as done."""
+    """Otherwise the later row would undo the earlier one, and the answer would count both as done."""
     await kind.make(api, "one")
     before, headings = served.records(), [kind.key, "name"]
     rows = [headings, ["one", "First"], ["one", "First"], ["one", "Second"]]
@@ -167,7 +167,7 @@ async def test_a_name_that_is_taken_is_a_conflict_that_names_its_field(
 @every_resource
 @row("General envelope and status codes", "429")
 async def test_a_create_request_sent_twice_makes_one_record(served: Served, api: Api, kind: Kind) -> None:
-    """READINGS 31: within a second, the same caller, the same path, the same body; not one that failed."""
+    """READINGS 31: the same caller, path and body within a second. A failed request may come again."""
     for _ in range(2):
         await api.fail(400, "A0401", "POST", kind.path, {**kind.new("one"), "name": ""})
     await kind.make(api, "one")
@@ -279,7 +279,7 @@ async def test_filters_narrow_a_list_and_search_looks_into_names(api: Api, kind:
     assert await keys(api, kind, q="nik") == ["annika"]
     assert await keys(api, kind, q="%") == []
     assert await keys(api, kind, q="_", name="nobody") == []
-    # What is empty says nothing.
+    # An empty filter matches every record.
     assert len(await keys(api, kind, q="", name="", sort="")) == 3 + kind.built_in
 
 

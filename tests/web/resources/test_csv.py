@@ -1,4 +1,4 @@
-"""CSV as spreadsheet programs write it: read as it was meant, or refused if that cannot be known."""
+"""A CSV file of a spreadsheet program is read as its writer meant it, or refused if that is not certain."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Exports and imports over the interface: a sheet comes back unchanged, and one wrong row keeps out all."""
+"""Exports and imports over the interface: an exported sheet changes nothing, and one wrong row stops all."""
 
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -35,7 +35,7 @@ from tests.web.resources.test_convention import CLIENTS, ROLES, USERS, Kind, eve
 
 
 async def export_list(api: Api, kind: Kind, headers: Any = None, **query: str) -> bytes:
-    """The sheet of a list."""
+    """Return the sheet of a list."""
     response = await api.call("GET", f"{kind.path}/export", params=query, headers=headers or {})
     assert response.status_code == 200, response.text
     assert response.headers["content-type"] == SHEET
@@ -46,7 +46,7 @@ async def export_list(api: Api, kind: Kind, headers: Any = None, **query: str) -
 
 
 async def with_three(served: Served, kind: Kind) -> Api:
-    """The administrator, who made three records with what is hard for a sheet."""
+    """Make three records with texts that are hard for a sheet; return the administrator."""
     api = await served.administrator()
     for name, called in (("one", "=1+1"), ("two", "+86 @home"), ("three", "三，3; -")):
         await api.succeed("POST", kind.path, {**kind.new(name), "name": called}, status=201)
@@ -65,7 +65,7 @@ async def with_three(served: Served, kind: Kind) -> Api:
 
 
 async def faults_of(api: Api, kind: Kind, sheet: bytes | Sequence[Any]) -> list[str]:
-    """The places in a sheet that keep it out."""
+    """Import a sheet that is refused; return the places at fault."""
     return fields_of(expect_refusal(await api.import_sheet(kind.path, sheet), 400, "A0401"))
 
 
@@ -140,14 +140,14 @@ async def test_an_export_keeps_to_a_range_of_times(served: Served) -> None:
 
 @dataclass
 class Sent:
-    """An answer as the front door sends it: what `ends` does happens before its fourth piece."""
+    """An answer as the front door sends it; `ends` is called before its fourth piece."""
 
     served: Served
     ends: Callable[[], Awaitable[object]] | None = None
     reads: int = 0
-    """How many pieces of the list were read."""
+    """The number of pieces of the list that were read."""
     reads_before: list[int] = field(default_factory=list)
-    """How many of them each piece of the answer was sent after."""
+    """For each piece of the answer, the value of `reads` when it was sent."""
     body: bytes = b""
     is_complete: bool = False
 
@@ -172,7 +172,7 @@ class Sent:
 
 @pytest.fixture
 def sent(served: Served, monkeypatch: pytest.MonkeyPatch) -> Sent:
-    """Exports of a piece for each item."""
+    """Have exports read and send each item as a piece of its own."""
     monkeypatch.setattr(exports, "_ITEMS_AT_A_TIME", 1)
     answer = Sent(served)
 
@@ -188,7 +188,7 @@ def sent(served: Served, monkeypatch: pytest.MonkeyPatch) -> Sent:
 
 
 async def with_noise(served: Served) -> Api:
-    """Somebody who may see the audit trail, in which each entry takes more than a compressor holds back."""
+    """Fill the audit trail with entries longer than a compressor's buffer; return a user who may read it."""
     holder = await holder_of(served, Permission.AUDIT_READ)
     for number in range(12):
         noise = "".join(sha256(f"{number} {place}".encode()).hexdigest() for place in range(1_000))
@@ -319,7 +319,7 @@ def usernames(served: Served) -> set[str]:
 
 
 async def preview_page(browser: Browser, *rows: Sequence[Any], mode: str = "upsert") -> httpx.Response:
-    """The page that previews a sheet of users."""
+    """Send a sheet of users for a preview; return the page."""
     file = {"file": ("C:\\people.xlsx", sheet_of([["username", "name"], *rows]), SHEET)}
     sent = {"mode": mode, "preview": "true"}
     return await browser.submit(await browser.get(IMPORT), sent, to=IMPORT, files=file)
@@ -467,7 +467,7 @@ async def test_csv_is_a_sheet_too(api: Api) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-async def test_utf_16_without_its_mark_is_told_how_to_save_it(api: Api, encoding: str) -> None:
+async def test_the_refusal_of_utf_16_without_its_mark_says_how_to_save_it(api: Api, encoding: str) -> None:
     text = "用户名\t姓名\nfang\t王芳\n"
     failure = expect_refusal(await api.import_sheet(USERS.path, text.encode(encoding)), 400, "A0401")
     assert '"CSV UTF-8"' in failure["errors"][0]["msg"]
@@ -513,9 +513,9 @@ async def test_passwords_come_in_and_never_go_out(served: Served, api: Api) -> N
     expect_refusal(await served.api().post("/api/auth/login", json=body), 400, "A0401")
     assert "Password" not in rows_of(await export_list(api, USERS))[0]
     assert b"anna's password" not in await export_list(api, USERS)
-    # Of somebody who is there, a sheet does not change the password.
+    # A sheet does not change the password of a user who exists already.
     assert await faults_of(api, USERS, sheet) == ["rows.2.password"]
-    # Of a number a program keeps 15 digits.
+    # A spreadsheet program keeps only 15 digits of a number.
     for wrong in ("short", 12345678901234567):
         failure = expect_refusal(
             await api.import_sheet(USERS.path, [headings, ["carl", "Carl", wrong, False]]), 400, "A0401"
@@ -530,7 +530,7 @@ async def test_passwords_come_in_and_never_go_out(served: Served, api: Api) -> N
 async def test_who_may_what_is_judged_by_how_a_batch_begins_whatever_its_order(
     served: Served, own_first: bool
 ) -> None:
-    """READINGS 51: the sheet takes the permission by which it is imported from the role of its bringer."""
+    """READINGS 51: the sheet takes the permission to import it from the role of the user who imports it."""
     api = await holder_of(served, Permission.ROLE_CREATE, Permission.ROLE_UPDATE)
     admin = await served.administrator()
     [own] = [
@@ -544,7 +544,7 @@ async def test_who_may_what_is_judged_by_how_a_batch_begins_whatever_its_order(
 
 
 @pytest.mark.parametrize("taken_first", [True, False])
-async def test_a_batch_may_change_who_has_every_permission_and_leaves_somebody(
+async def test_a_batch_may_move_every_permission_to_another_user_but_not_end_it(
     served: Served, taken_first: bool
 ) -> None:
     api = await served.administrator()
@@ -564,7 +564,7 @@ async def test_a_batch_may_change_who_has_every_permission_and_leaves_somebody(
 
 
 def _sheet_with(heading: str, cell: str, styles: str = "") -> bytes:
-    """The account `one`, and a cell as it is in the file."""
+    """Return a sheet of the account `one` and one cell, given as XML."""
     texts = [f'<c t="inlineStr"><is><t>{text}</t></is></c>' for text in ("username", heading, "one")]
     return book_around(
         cells(f"<row>{texts[0]}{texts[1]}</row><row>{texts[2]}{cell}</row>"),
@@ -621,7 +621,7 @@ async def test_a_number_is_what_its_cell_shows_or_is_refused(
 
 
 async def test_a_change_is_not_dropped_where_what_stands_breaks_the_rules_of_today(served: Served) -> None:
-    """What the rules say is the same with and without the change."""
+    """The old value breaks the rules with and without the change."""
     api = await with_three(served, CLIENTS)
     database = served.services.settings.database
     assert isinstance(database, SQLiteFile)
@@ -710,7 +710,7 @@ async def test_the_form_must_have_a_file_and_a_mode_which_is_one_of_two(api: Api
 async def test_a_number_that_one_row_frees_another_may_take(served: Served) -> None:
     api, phone = await with_three(served, USERS), "+8613800000000"
     sheet: list[list[Any]] = [["username", "phone"], ["one", None], ["two", phone]]
-    for _ in range(2):  # its holder may be told to give it up again
+    for _ in range(2):  # a row that repeats the change does no harm
         done = expect_success(await api.import_sheet(USERS.path, sheet))
         assert (done["created"], done["unchanged"]) == (0, 0)
         assert (await _item(api, USERS, "two"))["phone"] == phone

@@ -1,4 +1,4 @@
-"""Whatever a sheet would cost, it costs the import it came with, and neither the server nor anybody else."""
+"""A hostile sheet costs only its own import, and neither the server nor other users."""
 
 import os
 import re
@@ -30,7 +30,7 @@ def _rows(row: str, number: int) -> bytes:
 
 
 def _one_text(length: int, references: int) -> bytes:
-    """One shared text, and cells that refer to it, fifteen in a row."""
+    """Return a sheet of one shared text, to which fifteen cells in each row refer."""
     return book_around(
         _rows(REFERENCE * 15, references // 15), **shared_texts(f"<si><t>{'x' * length}</t></si>")
     )
@@ -61,14 +61,14 @@ REFUSED_AT_ONCE: Final[Mapping[str, Callable[[], bytes]]] = {
         **{"xl/workbook.xml": b"<workbook " + b"x" * 100_000_000}
     ),
 }
-"""What the bounds know of: refused before anything is built."""
+"""Sheets that the bounds refuse before anything is built of them."""
 ENOUGH_FOR_ANY_BYTES = 256 * 1024 * 1024
-"""Of addresses: what a process needs to refuse any of these sheets, less than it may have."""
+"""The address space that suffices to refuse any of these sheets: less than a reader may have."""
 ROLES = "/api/iam/roles"
 
 
 def readers() -> set[int]:
-    """The processes of this one that read sheets now."""
+    """Return the processes that read sheets for this one now."""
     children = [each for tasks in Path("/proc/self/task").glob("*/children") for each in _words(tasks)]
     return {
         int(child)
@@ -78,7 +78,7 @@ def readers() -> set[int]:
 
 
 def _words(file: Path) -> list[str]:
-    """What a file of the kernel's says; nothing if its process or thread is gone by now."""
+    """Return the words of a file in /proc; none if its process or thread has ended."""
     try:
         return file.read_text().split()
     except OSError:
@@ -86,17 +86,17 @@ def _words(file: Path) -> list[str]:
 
 
 async def reader_started() -> None:
-    while not readers():  # noqa: ASYNC110 (the kernel tells nobody)
+    while not readers():  # noqa: ASYNC110 (the kernel reports no new process)
         await trio.sleep(0.01)
 
 
 def environment_of(process: int) -> set[str]:
-    """The names of its variables."""
+    """Return the names of a process's variables."""
     return {each.partition("=")[0] for each in Path(f"/proc/{process}/environ").read_text().split("\0")}
 
 
 def find_open_files(process: int) -> set[str]:
-    """What kinds of files it has open; of those with a name, the name; of one just closed, a number."""
+    """Return the open files of a process: each one's name, else its kind; a number if it was just closed."""
     opened = (os.path.realpath(each) for each in Path(f"/proc/{process}/fd").iterdir())
     return {re.sub(rf"/proc/{process}/fd/|:.*", "", each) for each in opened}
 
@@ -116,7 +116,7 @@ async def test_what_no_bound_foresees_is_ended_by_the_limits_of_the_process(serv
 
 @pytest.mark.parametrize("build", REFUSED_AT_ONCE.values(), ids=REFUSED_AT_ONCE)
 def test_a_bound_refuses_before_the_memory_is_used(build: Callable[[], bytes]) -> None:
-    """In a process that may have less than readers of sheets have; it answers, and is not ended."""
+    """The reader has less memory here than usual, and still answers instead of being killed."""
     most = (ENOUGH_FOR_ANY_BYTES, ENOUGH_FOR_ANY_BYTES)
     done = subprocess.run(
         [sys.executable, "-m", sheet_child.__name__],
@@ -154,14 +154,14 @@ async def test_a_process_knows_nothing_of_the_server(
         await reader_started()
         [reader] = readers()
         assert environment_of(reader) <= {"", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH"}
-        # What Python opens while it starts comes and goes; what came from the server would stay.
+        # Python opens and closes files while it starts; files of the server would stay open.
         with trio.fail_after(60):
             while find_open_files(reader) != {"pipe", os.devnull}:  # noqa: ASYNC110 (as above)
                 await trio.sleep(0.01)
         nursery.cancel_scope.cancel()
 
 
-async def test_whoever_goes_away_leaves_no_process_behind(slow_sheet: bytes) -> None:
+async def test_a_caller_who_goes_away_leaves_no_process_behind(slow_sheet: bytes) -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(SheetReader().read, slow_sheet)
         await reader_started()
@@ -190,7 +190,7 @@ async def test_few_are_read_at_a_time(slow_sheet: bytes) -> None:
     assert read == [(Row(1, ["a"]),)] * 5
 
 
-async def test_who_finds_no_place_is_told_when_to_come_again(serve: Serve, slow_sheet: bytes) -> None:
+async def test_a_caller_without_a_place_learns_when_to_come_again(serve: Serve, slow_sheet: bytes) -> None:
     reader = SheetReader(most_seconds_for_a_place=0.2)
     async with serve(read_sheet=reader.read) as served, trio.open_nursery() as nursery:
         api = await holder_of(served, Permission.ROLE_CREATE)

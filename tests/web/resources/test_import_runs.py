@@ -1,4 +1,4 @@
-"""An import of more passwords than a request has time for goes on after it; all of it is done, or nothing."""
+"""An import with many passwords goes on after its request; it is done as a whole or not at all."""
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -26,7 +26,7 @@ MANY = MOST_HASHED_IN_A_REQUEST + 1
 
 
 class Hashing:
-    """Passwords of one server, which are hashed only as far as a test lets them."""
+    """The passwords of one server, of which only as many are hashed as a test allows."""
 
     def __init__(self, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
         self._hash = served.services.passwords.hash
@@ -49,7 +49,7 @@ async def hashing(served: Served, monkeypatch: pytest.MonkeyPatch, autojump_cloc
 
 
 def people(number: int = MANY, prefix: str = "u", **last: Any) -> list[Sequence[Any]]:
-    """A sheet of so many, the last of them with other fields."""
+    """Return the rows of so many users; `last` replaces fields of the last one."""
     rows = [{"username": f"{prefix}{each}", "name": f"U {each}", "phone": None} for each in range(number)]
     rows[-1] |= last
     headings = ["username", "Name", "Telephone", "password"]
@@ -57,7 +57,7 @@ def people(number: int = MANY, prefix: str = "u", **last: Any) -> list[Sequence[
 
 
 async def await_end(api: Api, address: str) -> httpx.Response:
-    """What is answered in the end."""
+    """Ask for a run until it has ended; return the answer."""
     while True:
         answer = await api.call("GET", address)
         if answer.status_code != 200 or answer.json()["data"]["state"] != "running":
@@ -98,7 +98,7 @@ async def test_a_run_that_is_refused_is_answered_as_its_request_would_have_been(
     assert (await api.succeed("GET", USERS))["total"] == 1
 
 
-async def test_whoever_may_no_longer_import_when_it_comes_to_that_is_refused(hashing: Hashing) -> None:
+async def test_a_run_is_refused_if_its_user_may_no_longer_import(hashing: Hashing) -> None:
     api = await hashing.served.administrator()
     address = (await api.import_sheet(USERS, people(), "insert")).headers["Location"]
     await api.succeed("POST", "/api/auth/logout")
@@ -108,7 +108,7 @@ async def test_whoever_may_no_longer_import_when_it_comes_to_that_is_refused(has
     assert (await again.succeed("GET", USERS))["total"] == 1
 
 
-async def test_a_run_is_told_to_nobody_but_whom_it_belongs_to(hashing: Hashing) -> None:
+async def test_a_run_is_shown_only_to_the_user_who_began_it(hashing: Hashing) -> None:
     hashing.let(2)
     other = await holder_of(hashing.served, Permission.USER_CREATE)
     nobody = await holder_of(hashing.served, Permission.ROLE_LIST, username="reader")
@@ -121,16 +121,16 @@ async def test_a_run_is_told_to_nobody_but_whom_it_belongs_to(hashing: Hashing) 
     await nobody.fail(403, "A0403", "GET", address)
 
 
-async def test_few_runs_go_on_at_a_time_and_others_are_told_when_to_come_again(hashing: Hashing) -> None:
+async def test_few_runs_go_on_at_a_time_and_others_learn_when_to_come_again(hashing: Hashing) -> None:
     api = await hashing.served.administrator()
     addresses = [(await api.import_sheet(USERS, people(), "insert")).headers["Location"] for _ in range(2)]
     third = await api.import_sheet(USERS, people(), "insert")
     expect_refusal(third, 429, "A0429")
     assert third.headers["Retry-After"] == "30"
     hashing.let(2 * MANY)
-    # One of them makes the people, and to the other they are there.
+    # One run registers the users, so that the other finds them registered.
     assert sorted([(await await_end(api, each)).status_code for each in addresses]) == [200, 409]
-    # Those who are there are refused before anything is hashed.
+    # Users who exist are refused before anything is hashed.
     assert (await api.import_sheet(USERS, people(MOST_HASHED_IN_A_REQUEST), "insert")).status_code == 409
     begun = [(await api.import_sheet(USERS, people(prefix=each), "insert")).status_code for each in "vwx"]
     assert begun == [202, 202, 429]
@@ -186,7 +186,7 @@ async def test_a_server_that_stops_between_a_runs_turn_and_its_report_still_says
         assert (await api.succeed("GET", USERS))["total"] == 1 + MANY
 
 
-async def test_a_run_that_fails_is_told_to_the_operator_and_takes_no_place(
+async def test_a_run_that_fails_is_logged_and_takes_no_place(
     hashing: Hashing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(password: str, *, may_be_refused: bool = True) -> str:
@@ -252,7 +252,7 @@ async def test_the_page_shows_how_far_a_run_is_and_what_is_wrong(
 async def test_others_run_between_rows_that_wait_for_nothing(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else the server answers nobody while it prepares an import of 2,000 rows."""
+    """Otherwise the server would answer no request while it prepares an import of 2,000 rows."""
     order: list[str] = []
     draw_entropy = RequestContext.draw_entropy
 

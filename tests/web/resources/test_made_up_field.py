@@ -1,4 +1,4 @@
-"""A field that is declared for a record is on every face, with no other line than its texts."""
+"""A field that a record declares is in rules, lists, JSON, sheets, pages and commands without more code."""
 
 from dataclasses import fields as members_of, replace
 from io import BytesIO
@@ -92,7 +92,7 @@ def read(**more: object) -> Any:
 
 
 def add_shown(client: Any) -> Any:
-    """The client with what the store adds to it."""
+    """Return the client as a list shows it, with what the store adds."""
     return SimpleNamespace(client=client, last_used_at=None)
 
 

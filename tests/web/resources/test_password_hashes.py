@@ -1,4 +1,4 @@
-"""Hashes of other systems: people sign in with their passwords, and what cannot be verified keeps out all."""
+"""Users with a hash of another system sign in with their passwords; one unknown hash stops an import."""
 
 from typing import Any
 
@@ -82,7 +82,7 @@ def on_file(served: Served, username: str) -> str:
     return user.password_hash or ""
 
 
-async def test_everybody_signs_in_as_before_and_the_hash_becomes_ours(served: Served, api: Api) -> None:
+async def test_each_user_signs_in_as_before_and_the_hash_becomes_ours(served: Served, api: Api) -> None:
     sheet = sheet_with(MADE_ELSEWHERE)
     done = expect_success(await api.import_sheet(USERS.path, sheet, mode="insert"))
     assert (done["created"], done["unchanged"], done["hashesLeft"]) == (len(MADE_ELSEWHERE), 0, 0)

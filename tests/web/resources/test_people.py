@@ -1,4 +1,4 @@
-"""What is a user's and a role's own beside the convention: passwords, zones, reach, and who must stay."""
+"""Users and roles have more than other records: passwords, reach, and a last administrator who must stay."""
 
 import json
 import re
@@ -42,7 +42,7 @@ async def test_a_password_is_in_no_log_answer_or_record(served: Served, api: Api
 async def test_two_administrators_of_one_batch_do_not_both_go_and_who_is_in_their_own_goes_last(
     served: Served, api: Api
 ) -> None:
-    """What would leave nobody with every permission is refused at each part that takes it (READINGS 51)."""
+    """One user must keep every permission. Each part of a batch that takes it is refused (READINGS 51)."""
     own = await id_of(api)
     second = (await api.succeed("POST", USERS, {**NEW, "roleIds": ["super_admin"]}, status=201))["id"]
     both = {"ids": [own, second]}
@@ -66,14 +66,14 @@ _OF_ANOTHER: tuple[tuple[str, str, Any], ...] = (
     ("POST", "import", [["username", "name"], ["above", "Another"]]),
     ("POST", "import", [["username", "roleIds"], ["above", "role-of-above"]]),
 )
-"""Everything that is done to an account."""
+"""Every action on an account."""
 
 
 @pytest.mark.parametrize("method, path, body", _OF_ANOTHER, ids=[f"{one[1]} {one[2]}" for one in _OF_ANOTHER])
 async def test_a_deputy_reaches_no_account_that_holds_what_they_do_not(
     served: Served, method: str, path: str, body: Any
 ) -> None:
-    """READINGS 40. A holder of it does all of it."""
+    """READINGS 40. An administrator who holds the same permissions may do all of it."""
     people = (Permission.USER_CREATE, Permission.USER_UPDATE, Permission.USER_DELETE)
     deputy = await holder_of(served, *people)
     equal = await holder_of(served, *people, Permission.AUDIT_READ, username="equal")
@@ -100,14 +100,14 @@ async def test_a_deputy_reaches_no_account_that_holds_what_they_do_not(
 
 
 async def read_offers(browser: Browser, path: str) -> tuple[list[str], str]:
-    """The last parts of what a page of the administration leads to, but to lists, and all that it says."""
+    """Return the ends of the addresses to which a page leads, without those of lists, and its text."""
     page = (await browser.get(path)).text
     found = re.findall(r'(?:href|action)="(/admin/[^"]*)"', page.split("<main", 1)[1])
     return [each.removeprefix(path).removeprefix("/") for each in found if each.count("/") > 2], page
 
 
 async def test_a_page_offers_nothing_that_is_refused_as_another_stands_above(served: Served) -> None:
-    """READINGS 40, and 55: sessions of applications may be ended."""
+    """READINGS 40; only sessions of applications may be ended (READINGS 55)."""
     people = {each for each in Permission if each.startswith("iam.")} | {Permission.CLIENT_LIST}
     deputy = {*people, Permission.ONLINE_LIST, Permission.ONLINE_KILL}
     above = await holder_of(served, Permission.AUDIT_READ, username="above")
@@ -150,7 +150,7 @@ async def test_the_built_in_role_cannot_be_changed(served: Served, api: Api) -> 
 
 
 @row("General envelope and status codes", "409")
-async def test_a_role_that_somebody_holds_cannot_be_deleted(served: Served, api: Api) -> None:
+async def test_a_role_that_a_user_holds_cannot_be_deleted(served: Served, api: Api) -> None:
     await holder_of(served, Permission.ROLE_LIST)
     await api.fail(409, "A0409", "DELETE", f"{ROLES}/role-of-holder")
     batch = {"ids": ["role-of-holder"]}

@@ -1,4 +1,4 @@
-"""Sheets written and read: text comes back and is no formula; nothing that a file holds does harm."""
+"""Sheets are written and read: a text comes back and is no formula, and no file does harm."""
 
 import re
 import struct
@@ -79,7 +79,7 @@ def test_no_text_becomes_a_formula(text: str) -> None:
     sheet, styles = xml_of(content), xml_of(content, "xl/styles.xml")
     assert "<f>" not in sheet
     assert "hyperlink" not in sheet
-    # The cell's own format has the quote prefix, so that it stays text when somebody edits it.
+    # The cell's own format has the quote prefix, so that it stays text when a user edits it.
     formats = re.findall(r"<xf [^>]*>", styles.partition("<cellXfs")[2].partition("</cellXfs>")[0])
     [dangerous, harmless] = [int(found) for found in re.findall(r'r="A[23]" s="([0-9]+)"', sheet)]
     assert 'quotePrefix="1"' in formats[dangerous]
@@ -195,7 +195,7 @@ def test_as_many_rows_as_are_allowed_and_no_more() -> None:
 
 
 def test_the_least_that_is_a_sheet_is_read() -> None:
-    """So that what follows is refused for what is hostile in it, and not for something else."""
+    """The sheets below add one hostile thing to this one, and are refused for that alone."""
     content = book_around(cells('<row r="1"><c r="A1"><v>7</v></c></row>'))
     assert read_sheet(content) == (Row(1, [Number(value="7", shown="7")]),)
 
@@ -331,7 +331,7 @@ def test_a_cell_is_read_as_it_is_stored_and_as_it_is_shown(cell: str, read: Cell
 
 
 def test_the_members_are_those_that_the_book_names() -> None:
-    """By the kind and the identifier of a relation, of which the first counts; what lies outside is none."""
+    """The kind and the identifier of a relation name them. The first counts; external ones do not."""
     kinds = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     related = "".join(
         f'<{name} Id="{identifier}" Type="{kinds}/{kind}" Target="{target}"/>'
@@ -416,7 +416,7 @@ def test_elements_may_lie_so_deep_in_one_another(depth: int, is_read: bool) -> N
 
 @pytest.mark.parametrize("moved_back, is_read", [(0, True), (1, False)])
 def test_what_the_parser_must_keep_whole_is_bounded(moved_back: int, is_read: bool) -> None:
-    """It is given pieces: of a comment at the end of one it has that much, and all of it with the next."""
+    """The parser gets pieces. Of a comment at the end of one piece it must keep everything until the next."""
     before = cells("<row><c><v>1</v></c></row>").removesuffix(b"</worksheet>")
     before = before.ljust(PIECE - moved_back)
     sheet = before + b"<!--" + b"x" * LONGEST_TOKEN + b"--></worksheet>"
