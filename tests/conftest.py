@@ -1,4 +1,4 @@
-"""What holds for every test: how Hypothesis runs, frozen values, readable failures in shared assertions."""
+"""Settings of every test: Hypothesis, frozen values, readable failures in shared assertions."""
 
 import logging
 import os
@@ -21,7 +21,7 @@ import ostiary_core
 
 
 def immutable_classes() -> Iterator[type[Any]]:
-    """Every class of the core that `immutable` made: no other dataclass asks for an unsafe hash."""
+    """Yield every class of the core that `immutable` made: no other dataclass asks for an unsafe hash."""
     for module in pkgutil.walk_packages(ostiary_core.__path__, "ostiary_core."):
         for kind in vars(import_module(module.name)).values():
             is_own = isinstance(kind, type) and kind.__module__ == module.name and is_dataclass(kind)

@@ -28,7 +28,7 @@ ACTIVE = b'{"active": true, "client_id": "client-1"}'
 
 @contextmanager
 def answering(*pieces: bytes) -> Iterator[Address]:
-    """A server of one connection that answers each request with these pieces, each sent on its own."""
+    """Serve one connection, and answer each request with these pieces, each sent on its own."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
@@ -124,7 +124,7 @@ def test_refreshes_of_any_session_spend_the_tokens_that_the_ones_before_were_giv
 
 
 def test_this_server_takes_a_filled_store_for_its_own(tmp_path: Path) -> None:
-    """Every operation, on sessions that were written past the rules; the driver checks the answers."""
+    """Try every operation on sessions that were written past the rules; the driver checks the answers."""
     sessions = 2_000
     with running(LANE, tmp_path / "lane", sessions) as server:
         for operation in LANE.operations:
@@ -136,7 +136,7 @@ def test_this_server_takes_a_filled_store_for_its_own(tmp_path: Path) -> None:
 
 
 def test_names_are_alike_in_both_languages() -> None:
-    """oidc_provider.mjs works them out too: these are the values that it must come to."""
+    """Compute the same values as oidc_provider.mjs does."""
     assert token("access", 7) == "HgQ65MiCuB6Ti395YEarwKajh8aPztXs-2YZ-q9EIp8"
     assert CHALLENGE == "w1TpKUdYE9hUAcNSeeSRFioHDxfUxuHho_JHAfZ_vDM"
     assert (client_id(17), machine_id(3)) == ("client-7", "machine-3")
@@ -184,7 +184,7 @@ def measurement_of(
 
 
 def findings() -> Findings:
-    """Introspection just reaches its bar beside bare ASGI, and just misses that beside Authlib."""
+    """Make figures with which introspection just meets its bar beside ASGI, and just misses Authlib's."""
     made = Findings(Machine("A processor", 2, "Linux", "3.11", ""), rounds=3, seconds=1.0)
     made.beside = [
         measurement_of("lane", "introspect", 75),
@@ -279,6 +279,6 @@ def test_only_the_marked_place_of_a_page_is_written(tmp_path: Path) -> None:
 
 
 def test_the_figures_of_the_book_are_those_that_were_measured() -> None:
-    """Between the marks stands what the JSON beside the page says: `python -m docs.bench --only-write`."""
+    """Compare the page between its marks with the JSON beside it (`python -m docs.bench --only-write`)."""
     page = ROOT / "docs/performance.md"
     assert measured_section(read_findings(page.with_suffix("") / REPORT)) in page.read_text()

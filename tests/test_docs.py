@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def test_every_row_has_a_test_and_every_page_is_current() -> None:
-    """In a process of its own: pytest collects the tests once more there."""
+    """Run in a process of its own, in which pytest collects the tests once more."""
     result = subprocess.run(
         [sys.executable, "-m", "docs.generate", "--check"],
         cwd=ROOT,
@@ -72,7 +72,7 @@ def find_installs_by_name(text: str) -> list[str]:
 
 
 def test_no_page_tells_to_install_a_name_that_an_index_does_not_have() -> None:
-    """Who registers it there would have code run as root. Records of decisions stay as they were."""
+    """Forbid the bare name: a stranger who registers it would run code as root. Old decisions may keep it."""
     command = "/opt/ostiary/bin/pip install"
     for words in ("ostiary", "'ostiary[server]'", "ostiary==0.1.0", "--upgrade ostiary"):
         assert find_installs_by_name(f"#   {command} {words}\n"), words

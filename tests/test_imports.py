@@ -25,7 +25,7 @@ ABOVE: Final = ("fuzz", "tests")
 
 
 def modules() -> dict[str, Path]:
-    """Every module by its name."""
+    """Return every module by its name."""
     found = {}
     for floor, folder in zip(FLOORS, ("core", "net", "web"), strict=True):
         for path in sorted((ROOT / folder / floor).rglob("*.py")):
@@ -38,7 +38,7 @@ MODULES: Final = modules()
 
 
 def find_imports(tree: ast.AST) -> set[str]:
-    """What a module names in its imports; of `from a import b` the module `a.b` if there is one."""
+    """Return the modules that a tree imports; of `from a import b` the module `a.b` if there is one."""
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -83,7 +83,7 @@ def test_no_imports_run_in_a_circle() -> None:
 
 @pytest.mark.parametrize("floor", FLOORS)
 def test_no_imports_between_rooms_run_in_a_circle(floor: str) -> None:
-    """A room is a folder, or a module beside the folders; docs/architecture.md has their order."""
+    """Take each folder, and each module beside the folders, as a room (docs/architecture.md)."""
     graph: dict[str, set[str]] = {}
     for name, path in MODULES.items():
         if name.startswith(f"{floor}."):
@@ -136,18 +136,18 @@ PUBLIC: Final = (
     "ostiary_core.events",
     "ostiary_core.texts",
 )
-"""What a program of somebody else's imports."""
+"""Packages from which programs that embed the core import."""
 EMBEDDING: Final = ROOT / "docs" / "embedding.md"
 EXAMPLES: Final = sorted((ROOT / "docs" / "examples").glob("*.py"))
 
 
 def python_blocks(page: str) -> list[str]:
-    """The Python of a page in Markdown."""
+    """Return the Python of a page in Markdown."""
     return re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
 
 
 def not_public(source: str) -> list[str]:
-    """What a program takes of ours that is not for embedders, by import or by attribute of an import."""
+    """Return what a program takes from our packages that is not for embedders, by import or by attribute."""
     nodes = list(ast.walk(ast.parse(source)))
     imports = [alias for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     modules = {alias.asname or alias.name: alias.name for alias in imports if is_ours(alias.name)}
@@ -161,7 +161,7 @@ def not_public(source: str) -> list[str]:
 
 
 def public_names(module: str) -> set[str]:
-    """The names that a module lists in `__all__` or, without it, imports for others."""
+    """Return the names that a module lists in `__all__` or, without it, imports for others."""
     found = import_module(module)
     names = {name for name, item in vars(found).items() if name[0] != "_" and not inspect.ismodule(item)}
     return set(getattr(found, "__all__", names))
@@ -177,7 +177,7 @@ def is_ours(module: str) -> bool:
 
 
 def listed_names(page: str, module: str) -> dict[str, str]:
-    """The names in the table under the heading of `module`, each with the file that is its reference."""
+    """Return the names in the table under the heading of `module`, each with its file of reference."""
     section = page.partition(f"\n### `{module}`\n")[2].partition("\n#")[0]
     rows = re.findall(r"^\| (`.*?) \|.*\| `(.*)` \|$", section, re.MULTILINE)
     pairs = [(name, file) for cell, file in rows for name in re.findall(r"`(\w+)`", cell)]
@@ -212,7 +212,7 @@ def test_every_public_name_is_listed_for_embedders(module: str) -> None:
 
 @pytest.mark.parametrize("module", PUBLIC)
 def test_what_public_values_are_made_of_is_public_too(module: str) -> None:
-    """Or an embedder could neither make a value nor tell which one came."""
+    """Let an embedder make every public value, and distinguish every one that it gets."""
     found = import_module(module)
     named = {name: getattr(found, name) for name in public_names(module)}
     hints = {name: item for name, item in named.items() if isinstance(item, UnionType)}
@@ -226,7 +226,7 @@ def test_what_public_values_are_made_of_is_public_too(module: str) -> None:
 
 
 def types_in(hint: Any) -> Iterator[type]:
-    """The types that an annotation names, in whatever they stand."""
+    """Yield the types that an annotation names, however deep."""
     if isinstance(hint, type):
         yield hint
     for part in get_args(hint):
@@ -239,7 +239,7 @@ HIDDEN: Final = {
     ("TimeRange", "Listing.ranges"),
     ("Listable", "Listing.resource"),
 }
-"""A runtime may give a text for the first; the page tells of the module with the others."""
+"""Types that stay hidden: a runtime gives a text for the first; the page names the others' module."""
 
 
 @pytest.mark.parametrize("module", PUBLIC)
@@ -252,7 +252,7 @@ def test_every_public_class_and_function_says_what_it_is(module: str) -> None:
 
 
 def test_the_core_is_imported_without_its_doors_and_its_kit() -> None:
-    """The rules alone are imported without waiting for the rest."""
+    """Import the rules without waiting for the rest."""
     program = "import sys, ostiary_core; print(*(name for name in sys.modules if name.startswith('ostiary')))"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     loaded = result.stdout.split()

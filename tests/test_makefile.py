@@ -1,4 +1,4 @@
-"""What `make` installs, and when: for a server what a server needs, for all else the rest, in any order."""
+"""`make` installs what its target needs, in any order: a server's packages for a server, else all."""
 
 import os
 import shutil
@@ -44,14 +44,14 @@ class Checkout:
         os.utime(path, (at, at))
 
     def pull(self, *names: str) -> None:
-        """These files change after everything that was installed."""
+        """Change these files after everything that was installed."""
         for stamp in (self.folder / ".venv").glob(".installed*"):
             self.age(str(stamp.relative_to(self.folder)), seconds=100)
         for name in names:
             os.utime(self.folder / name)
 
     def make(self, target: str) -> list[str]:
-        """What was installed, in order, and last what was run."""
+        """Run a target; return what was installed, in order, and last what was run."""
         self._notes.write_text("")
         # A make that runs these tests hands on what it was given.
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MARKERS"))}
@@ -105,7 +105,7 @@ def test_in_either_order_nothing_is_installed_twice(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", [SERVER, "pyproject.toml"])
-def test_what_a_pull_changes_for_a_server_reaches_whoever_is_next_and_then_the_other(
+def test_a_pulled_change_for_a_server_is_installed_by_the_next_target_alone(
     checkout: Checkout, file: str
 ) -> None:
     checkout.make("test")

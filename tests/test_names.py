@@ -74,7 +74,7 @@ UNCLEAR: Final = re.compile(
     r"|(?<!says )\bwhere\b",
     re.IGNORECASE,
 )
-"""Words that name no actor, need a neighbour, or say "where" of what is no place; quoted code is left out."""
+"""Words that name no actor, need a neighbour, or mean no place; quoted code is left out."""
 
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -1,4 +1,4 @@
-"""What is published: one wheel, no dependency unless asked for, and a lock file that holds anywhere."""
+"""The published package: one wheel, no dependency unless asked for, and a lock file that holds anywhere."""
 
 import json
 import os
@@ -67,7 +67,7 @@ PATIENCE_SECONDS = 60
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> str:
-    """Standard output of `command`, run without this machine's pip settings and Python path."""
+    """Run a command without this machine's pip settings and Python path; return its standard output."""
     kept = {name: value for name, value in OF_NO_PYTHON.items() if not name.startswith(("PIP_", "MAKE"))}
     result = subprocess.run(
         [str(word) for word in command],
@@ -107,7 +107,7 @@ def requirements(metadata: Message) -> list[Requirement]:
 
 
 def read_lock(file: str = "requirements.lock") -> dict[str, str]:
-    """The requirements of a lock file by name: logical lines with their hashes, comments left out."""
+    """Return the requirements of a lock file by name: logical lines with their hashes, without comments."""
     text = (ROOT / file).read_text()
     lines = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
     logical = [line for line in lines.replace("\\\n", " ").splitlines() if line.strip()]
@@ -156,7 +156,7 @@ def test_a_release_is_the_same_bytes_in_every_checkout(tmp_path: Path) -> None:
         try:
             run("git", "clone", "--quiet", "--no-hardlinks", ROOT, checkout, cwd=tmp_path)
             (checkout / "core" / "ostiary_core" / f"left_{name}.py").write_text("")
-            # What is installed here is not to be installed anew from there.
+            # The build takes the packages of this environment, and installs none anew.
             run("make", "dist", f"VENV={sys.prefix}", "-o", f"{sys.prefix}/.installed", cwd=checkout)
         finally:
             os.umask(mask)
@@ -236,7 +236,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def start_program(folder: Path, *command: str | Path) -> Iterator[list[str]]:
-    """The addresses that `command` names in the first line it prints, while it runs in `folder`."""
+    """Run a command in a folder; yield the addresses in the first line that it prints."""
     environment = OF_NO_PYTHON | {"BIND": "127.0.0.1:0"}
     with Process(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:
         yield re.findall(r"http://[0-9.:]+", process.out.readline())

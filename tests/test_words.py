@@ -12,7 +12,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 GLOSSARY = DOCS / "glossary.md"
 ROWS = DOCS / "rows.md"
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`|\]\([^)]*\)", re.MULTILINE | re.DOTALL)
-"""What is quoted as it is: code, and where a link leads."""
+"""Quoted parts of a page: code, and the targets of links."""
 
 
 def read_words() -> Iterator[tuple[re.Pattern[str], str, bool]]:

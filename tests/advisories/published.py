@@ -1,7 +1,6 @@
-"""Published faults of other authorization servers, as far as they are about what this one does.
+"""Published faults of other authorization servers, as far as they concern functions of this one.
 
-Every entry was looked up where its identifier leads; where a fault has no identifier of its own, the section
-that forbids it stands in its place.
+Every entry was looked up by its identifier; a fault without one has the section that forbids it instead.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +9,7 @@ from typing import Final, NamedTuple
 
 
 class Fault(NamedTuple):
-    """Who had it, and what it was."""
+    """The product that had it, and its description."""
 
     product: str
     fault: str
@@ -153,11 +152,14 @@ LISTS: Final[Mapping[str, str]] = MappingProxyType(
         ),
     }
 )
-"""What others list, by heading of docs/threat-model.md, which has a row for each; `4.1.1-5` is five."""
+"""Identifiers in lists of others, by heading of docs/threat-model.md, which has a row for each.
+
+`4.1.1-5` is five.
+"""
 
 
 def identifiers_of(listed: str) -> Iterator[str]:
-    """Every identifier of a list, one by one.
+    """Yield every identifier of a list, one by one.
 
     >>> list(identifiers_of("2.1 4.4.1.1-3"))
     ['2.1', '4.4.1.1', '4.4.1.2', '4.4.1.3']
@@ -169,11 +171,11 @@ def identifiers_of(listed: str) -> Iterator[str]:
 
 
 def rows_of(identifier: str) -> list[tuple[str, str]]:
-    """The rows, by table and name, that rule a fault out."""
+    """Return the rows, by table and name, that rule a fault out."""
     return [row for row, faults in BY_ROW.items() if identifier in faults.split(", ")]
 
 
 def proofs_of(identifier: str) -> list[tuple[str, str]]:
-    """File and name of each test that shows a fault to be absent."""
+    """Return file and name of each test that shows a fault to be absent."""
     found = [test for test, faults in BY_TEST.items() if identifier in faults.split(", ")]
     return [(file, name) for file, _, name in (test.partition("::") for test in found)]

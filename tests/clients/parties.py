@@ -1,4 +1,4 @@
-"""Who takes part when a foreign client is tried: a server in its own process, a registered client, a user."""
+"""The parties of a test with a foreign client: a server in its own process, a registered client, a user."""
 
 import os
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ class House:
         return httpx.Client(base_url=self.base, headers=headers, timeout=PATIENCE_SECONDS, trust_env=False)
 
     def register(self, client_id: str, redirect_uri: str = REDIRECT_URI) -> Registered:
-        """A client, registered by the administrator."""
+        """Register a client as the administrator."""
         with self.http() as http:
             login = http.post("/api/auth/login", json={"username": "admin", "password": ADMIN_PASSWORD})
             tokens = login.json()["data"]
@@ -46,7 +46,7 @@ class House:
         return Registered(client_id, secret)
 
     def approve(self, address: str, username: str = "admin", password: str = ADMIN_PASSWORD) -> str:
-        """Where a user's browser ends up that is led to this address, signs in and says yes."""
+        """Open an address, sign in and approve as a user; return the address to which the browser is sent."""
         with self.http(Accept="text/html", Origin="null") as browser:
             page = browser.get(browser.get(address.removeprefix(self.base)).headers["location"])
             (form,) = [form for form in forms_in(page) if form.action == "/login"]
@@ -61,7 +61,7 @@ class House:
 
 @contextmanager
 def open_house(folder: Path, way: str = "serve") -> Iterator[House]:
-    """A server on an empty database: by `serve`, by plain `hypercorn`, or two workers on `postgresql`."""
+    """Serve an empty database: by `serve`, by plain `hypercorn`, or by two workers on `postgresql`."""
     with ExitStack() as stack:
         settings, database = {}, None
         if way == "postgresql":
@@ -73,7 +73,7 @@ def open_house(folder: Path, way: str = "serve") -> Iterator[House]:
             program = ("hypercorn", *bind, "ostiary_web.asgi:app")
             server: Server = Server(folder, program=program, inherits=[listener.fileno()])
             server.start()
-            # Who connects before it serves waits in the kernel's queue.
+            # A client that connects before it serves waits in the kernel's queue.
             server.port = listener.getsockname()[1]
         else:
             server = ForkedServer(folder, workers=2 if database else 1, settings=settings)

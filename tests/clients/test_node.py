@@ -25,7 +25,7 @@ INSTALL_SECONDS = 240
 
 
 def unavailable(reason: str) -> NoReturn:
-    """Without Node these are skipped, unless they are required."""
+    """Skip the test, or fail if Node is required."""
     if "node" in os.environ.get("OSTIARY_TEST_REQUIRE", ""):
         pytest.fail(reason)
     pytest.skip(reason)
@@ -88,7 +88,7 @@ def conversation(
     method: str = "basic",
     redirect_uri: str = REDIRECT_URI,
 ) -> Any:
-    """What a program has to tell at the end, its user having signed in and said yes."""
+    """Let a program's user sign in and approve; return the program's report."""
     client = house.register(client_id, redirect_uri)
     with program(folder, name) as process:
         told = {
@@ -134,7 +134,7 @@ def test_oauth4webapi(house: House, programs: Path, method: str) -> None:
 def test_oauth4webapi_posts_the_secret_where_the_identifier_has_a_hyphen(
     house: House, programs: Path
 ) -> None:
-    """By Basic it would send `the%2Dapp`; docs/integrators.md says so."""
+    """Post the secret, as by Basic the library sends `the%2Dapp` (docs/integrators.md)."""
     went_all_the_way(conversation(house, programs, "oauth4webapi", "the-app_1.0", "post"))
 
 
@@ -145,7 +145,7 @@ def test_simple_oauth2(house: House, programs: Path, method: str) -> None:
 
 @pytest.mark.parametrize("method", ["basic", "post"])
 def test_badgateway(house: House, programs: Path, method: str) -> None:
-    """It parses an empty answer too, if its type begins with `application/json` (decision 0045)."""
+    """Answer a revocation so that a library which parses an empty body succeeds (decision 0045)."""
     went_all_the_way(conversation(house, programs, "badgateway", f"badgateway{method}", method))
 
 
@@ -159,7 +159,7 @@ def test_passport_oauth2(house: House, programs: Path) -> None:
 
 
 def test_authjs(house: House, programs: Path) -> None:
-    """Without the scope in `authorization` it asks for `openid profile email`, which is refused."""
+    """Set the scope in `authorization`; the default, `openid profile email`, is refused."""
     address = "https://app.example/auth/callback/ostiary"
     told = conversation(house, programs, "authjs", "authjs", redirect_uri=address)
     assert told["location"] == "https://app.example/"

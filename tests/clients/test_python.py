@@ -26,7 +26,7 @@ from tests.support.asks import VERIFIER
 from tests.support.callers import ADMIN_PASSWORD, REDIRECT_URI, Registered, in_query
 
 with warnings.catch_warnings():
-    # It prefers a successor of httpx and says so on import.
+    # Authlib prefers a successor of httpx and says so on import.
     warnings.simplefilter("ignore")
     from authlib.integrations.httpx_client import OAuth2Client
 
@@ -38,7 +38,7 @@ def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def authlib(client: Registered, method: str = "client_secret_basic", kind: Any = OAuth2Session) -> Any:
-    """Authlib's client, on requests or on httpx."""
+    """Make Authlib's client, on requests or on httpx."""
     alone = {"trust_env": False} if kind is OAuth2Client else {}
     session = kind(
         client.client_id,
@@ -125,7 +125,7 @@ def introspect(house: House, session: Any, token: str) -> Any:
     return session.introspect_token(f"{house.base}/api/oauth2/introspect", token=token).json()
 
 
-def test_authlib_is_told_what_is_wrong(house: House) -> None:
+def test_authlib_raises_the_error_of_the_answer(house: House) -> None:
     client = house.register("careless")
     token_url = f"{house.base}/api/oauth2/token"
     with pytest.raises(OAuthError, match="invalid_client"):
@@ -152,7 +152,7 @@ def test_requests_oauthlib(house: House, monkeypatch: pytest.MonkeyPatch) -> Non
     first = session.fetch_token(token_url, authorization_response=landed, client_secret=client.secret)
     assert first["scope"] == ["user.read"]
     assert session.get(f"{house.base}/api/oauth2/userinfo").json()["data"]["username"] == "admin"
-    # A refresh is not authenticated unless it is told how.
+    # A refresh is authenticated only if `auth` is given.
     by_basic = HTTPBasicAuth(client.client_id, client.secret)
     second = session.refresh_token(token_url, refresh_token=first["refresh_token"], auth=by_basic)
     retried = session.refresh_token(token_url, refresh_token=first["refresh_token"], auth=by_basic)
@@ -174,7 +174,7 @@ def test_requests_oauthlib(house: House, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def read_database(house: House) -> bytes:
-    """All that is in its database, as it lies there."""
+    """Return all that is in the database of a server, as it is stored."""
     if house.database is None:
         return b"".join(path.read_bytes() for path in house.server.folder.glob("ostiary.db*"))
     with psycopg.connect(house.database) as connection:
@@ -184,7 +184,7 @@ def read_database(house: House) -> bytes:
 
 
 def test_no_secret_is_in_the_log_or_on_the_disk(house: House) -> None:
-    """Last in this module: it looks at what the others left behind."""
+    """Run last in this module: look at what the other tests left behind."""
     said, on_disk = house.server.log.read_text(), read_database(house)
     assert "session-started" in said, "there is a log to look at"
     assert b"https://app.example" in on_disk, "there is a store to look at"

@@ -1,4 +1,4 @@
-"""The world that most stories of the core begin with."""
+"""The world with which most stories of the core begin."""
 
 import pytest
 

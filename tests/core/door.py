@@ -67,13 +67,13 @@ class Response:
 
 
 def basic_header(client_id: str, secret: Secret | str) -> tuple[bytes, bytes]:
-    """RFC 7617, without any encoding before the base64."""
+    """Return credentials as RFC 7617 has them, without any encoding before the base64."""
     text = secret.reveal() if isinstance(secret, Secret) else secret
     return b"authorization", b"Basic " + b64encode(f"{client_id}:{text}".encode())
 
 
 def form_body(fields: Mapping[str, object]) -> bytes:
-    """A form of texts and secrets, as a careful client encodes it; None leaves a field out."""
+    """Encode a form of texts and secrets as a careful client does; None leaves a field out."""
 
     def text(value: object) -> str:
         return value.reveal() if isinstance(value, Secret) else str(value)
@@ -83,7 +83,7 @@ def form_body(fields: Mapping[str, object]) -> bytes:
 
 
 def post_raw(world: World, path: str, headers: Headers, body: bytes) -> Response:
-    """A request as it is on the wire; the store sees it only if it can be read."""
+    """Send a request as it is on the wire; the store sees it only if it can be read."""
     operation = token_service.PATHS[path]
     event = token_service.read(
         operation, sender_of(headers), body, source="198.51.100.5", entropy=asks.fresh_entropy()
@@ -105,7 +105,7 @@ def post(
     headers: Headers = (),
     user_agent: str | None = asks.APP,
 ) -> Response:
-    """A form posted; `basic` names a client that authenticates so, by another secret if given."""
+    """Send a form; `basic` names a client that authenticates so, by another secret if given."""
     sent = [FORM_TYPE, *headers]
     if isinstance(basic, str):
         sent.append(basic_header(basic, world.secrets[basic]))
@@ -117,7 +117,7 @@ def post(
 
 
 def get_userinfo(world: World, *headers: tuple[bytes, bytes], bearer: Secret | None = None) -> Response:
-    """User-info, by a Bearer token or with other header fields."""
+    """Ask for user-info, by a Bearer token or with other header fields."""
     sent = list(headers)
     if bearer is not None:
         sent.append((b"authorization", b"Bearer " + bearer.reveal().encode()))

@@ -55,7 +55,7 @@ def test_signing_in_starts_a_login_session_of_half_an_hour_and_seven_days_howeve
 
 
 @pytest.mark.parametrize("username", ["nobody", "", "\0", "\ud800", "x" * 100_000])
-def test_an_unknown_name_and_a_wrong_password_are_told_apart_by_nobody(world: World, username: str) -> None:
+def test_an_unknown_name_and_a_wrong_password_are_answered_alike(world: World, username: str) -> None:
     fact = Fact(kind=FactKind.SIGN_IN_FAILED)
     assert world.sign_in(username).decision == Decision(Refused(Why.SIGN_IN_WRONG), (), (fact,))
     alice = world.user()
@@ -65,7 +65,7 @@ def test_an_unknown_name_and_a_wrong_password_are_told_apart_by_nobody(world: Wo
 
 
 def test_a_password_that_was_verified_against_another_hash_does_nothing(world: World) -> None:
-    """It was changed while the runtime was hashing."""
+    """Change the password while the runtime hashes."""
     for against in (asks.hash_of("older"), None):
         world.when(asks.sign_in(against=against)).then_refused(Why.PASSWORD_CHANGED_MEANWHILE)
     login = world.login()
@@ -122,7 +122,7 @@ def test_a_retry_of_a_login_session_that_may_have_come_in_time_is_not_signed_out
 
 
 def test_an_account_is_shown_with_what_it_may_do() -> None:
-    """Also by roles of an earlier version, of which one lacks every permission and one is gone."""
+    """Read roles of an earlier version too: one lacks every permission and one is gone."""
     world = given(CLERK, user(roles=("clerk",)), user("bob", must_change_password=True))
     role = world.role(SUPER_ADMINISTRATOR)
     world.store.write([Update(role, revise(role, permissions=()))])
@@ -149,7 +149,7 @@ def test_an_account_is_shown_with_what_it_may_do() -> None:
 @row("Session and tokens", "user changes password")
 @row("Token-service errors", "invalid_grant: user changed password")
 @row("User-info", "user changed password")
-def test_a_password_is_changed_by_whoever_enters_the_current_one(world: World) -> None:
+def test_a_password_is_changed_by_entering_the_current_one(world: World) -> None:
     pair, must_change = world.tokens(), {"mustChangePassword": True}
     world.given(e.UserChanged(caller=e.Operator(), user_id=world.user().user_id, fields=must_change))
     login = world.login()
@@ -174,7 +174,7 @@ def test_a_password_is_changed_by_whoever_enters_the_current_one(world: World) -
     assert not world.login(password="newer").must_change_password
 
 
-def test_preferences_are_set_by_whoever_is_free_to_act() -> None:
+def test_preferences_are_set_unless_the_password_must_be_changed_first() -> None:
     world = given(user(), user("bob", must_change_password=True))
     alice, bob = world.caller(), world.caller("bob")
     chosen: tuple[tuple[Callable[..., e.Event], str, str, str], ...] = (
@@ -219,7 +219,7 @@ def test_preferences_are_set_by_whoever_is_free_to_act() -> None:
     ids=["four", "five", "just inside", "only those within count", "a right one between", "two sessions"],
 )
 def test_five_wrong_entries_within_fifteen_minutes_end_everything(entries: str, ends: bool) -> None:
-    """w: wrong, o: wrong in another login session, r: right; a dot waits for 15 minutes, a dash not quite."""
+    """Enter passwords: w wrong, o wrong elsewhere, r right; a dot waits for 15 minutes, a dash not quite."""
     world = given()
     pair, one, other = world.tokens(), world.login(), world.login()
     replies = []

@@ -1,4 +1,4 @@
-"""Warnings of the overview that are acknowledged: by whom, which, and what the trail has of it."""
+"""A user acknowledges a warning of the overview, and the trail records the user and the warning."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def test_the_operator_is_named_as_such(world: World) -> None:
     assert fact.actor_id == COMMAND_LINE
 
 
-def test_whoever_may_not_see_the_overview_acknowledges_nothing(world: World) -> None:
+def test_a_user_without_the_overview_acknowledges_nothing(world: World) -> None:
     for warning in ("backup", "no warning"):
         world.when(make_event(world.caller("otto"), warning)).then_refused(Why.PERMISSION_MISSING)
 

@@ -1,4 +1,4 @@
-"""What administrators do with clients and roles, decision by decision: answer, each write, and the fact."""
+"""Administrators change clients and roles: the answer, writes and facts of each decision."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -36,7 +36,7 @@ P = Permission
 
 @pytest.fixture
 def world() -> World:
-    """A client and a role, and three callers: who has every permission, who has one, and who has none."""
+    """Clients, roles, and callers with every permission, with one and with none."""
     roles = asks.role("keeper", *Permission), asks.role("clerk", "iam.user.list")
     people = user("keeper", roles=("keeper",)), user("nobody"), user("clerk", roles=("clerk",))
     return given(client(), client("other"), *roles, *people)
@@ -76,7 +76,7 @@ def test_each_asks_for_its_own_permission(
     asked: dict[str, Any],
     enough: Permission | tuple[Permission, ...],
 ) -> None:
-    """Or for one of several, if each is enough."""
+    """Try each permission alone if one of several is enough."""
 
     def allow(permissions: Iterable[Permission]) -> None:
         held = {"permissions": sorted({each.value for each in permissions})}
@@ -163,7 +163,7 @@ def test_a_client_is_shown_changed_enabled_disabled_and_deleted(world: World) ->
 @row("Client registration", "built-in client protected")
 @row("Other OAuth-related codes", "B4010")
 def test_built_in_clients_are_protected_from_the_operator_too(world: World) -> None:
-    """READINGS 33: both of them."""
+    """Protect both built-in clients (READINGS 33)."""
     given_one: Callable[..., e.Event] = partial(e.ClientSecretReplaced, digest=Secret("another").digest)
     asked = [(make, fields) for make, fields, _ in GUARDED if fields.get("client_id") == "app"]
     for make, fields in (*asked, (given_one, CLIENT)):
@@ -172,7 +172,7 @@ def test_built_in_clients_are_protected_from_the_operator_too(world: World) -> N
             assert refusal == refusal_for(Why.BUILT_IN_PROTECTED), (make, built_in)
 
 
-def test_the_backends_own_clients_are_made_once_and_nobody_authenticates_as_one(world: World) -> None:
+def test_the_built_in_clients_are_made_without_a_secret(world: World) -> None:
     console = world.client("console")
     assert console == Client(
         client_id="console",
@@ -277,7 +277,7 @@ def test_the_longest_role_there_is_and_one_whose_code_would_change(world: World)
     assert list(world.when(event).then_faults()) == ["code"]
 
 
-def test_nobody_puts_more_into_a_role_than_they_hold(world: World) -> None:
+def test_administrators_cannot_give_a_role_permissions_that_they_lack(world: World) -> None:
     held = [P.ROLE_CREATE.value, P.ROLE_UPDATE.value, "iam.user.list"]
     world.given(e.RoleChanged(caller=e.Operator(), role_id="clerk", fields={"permissions": held}))
     mine = {"code": "mine", "name": "Mine", "permissions": ["iam.user.list"]}

@@ -34,13 +34,13 @@ RIGHT = {
 
 
 def ask(world: World, *, without: str | None = None, **instead: str) -> Response:
-    """The request as the consent page checks it; `without` leaves a parameter out."""
+    """Send the request as the consent page checks it; `without` leaves a parameter out."""
     query = {name: value for name, value in {**RIGHT, **instead}.items() if name != without}
     return get_authorize(world, urlencode(query).encode(), world.login().tokens.access_token)
 
 
 def refusal(response: Response) -> tuple[int, str]:
-    """Status and code of a failure; the envelope has nothing more to it."""
+    """Return status and code of a failure, whose envelope has nothing more."""
     assert set(response.json) == {"code", "msg", "data", "errors", "traceId"}
     assert response.json["data"] is None
     return response.status, response.json["code"]
@@ -50,7 +50,7 @@ def refusal(response: Response) -> tuple[int, str]:
 
 
 def parameter(name: str, code: str, error: str, *values: str | None) -> Any:
-    """Values of a parameter that are refused with this code; None leaves it out."""
+    """List values of a parameter that are refused with this code; None leaves it out."""
     marks = [row(TABLE, name), row(ERRORS, f"{code}: {error}")]
     return pytest.param(name, code, values, marks=marks, id=error)
 

@@ -1,4 +1,4 @@
-"""Two who change one record: what each touched is changed, and what both touched is asked about."""
+"""Two administrators change one record: each keeps what the other left alone, the rest is refused."""
 
 from typing import Any
 
@@ -58,18 +58,18 @@ def test_both_may_have_meant_the_same(world: World) -> None:
 
 
 def test_a_change_that_says_nothing_of_what_was_shown_stands_for_itself(world: World) -> None:
-    """As the interface has it: `PUT` says what shall be."""
+    """Take the values as they are, as `PUT` does."""
     world.given(asks.client_change(name="Renamed"))
     change(world, None, name="app").then(ClientKnown, changes=["update client"])
     change(world, {}, name="Once more").then(ClientKnown, changes=["update client"])
 
 
-def test_a_bad_value_is_named_where_nobody_else_was_there(world: World) -> None:
+def test_a_bad_value_is_named_without_another_change(world: World) -> None:
     assert "accessTokenTtl" in change(world, SHOWN, **{**SHOWN, "accessTokenTtl": 1}).then_faults()
 
 
 def test_what_is_shown_and_no_longer_may_be_is_left_as_it_stands(world: World) -> None:
-    """The addresses of a client, say, whose grant that needs them was taken away together with them."""
+    """Take away a client's addresses together with the grant that needs them."""
     shown = {"redirectUris": [HOME], "grantTypes": ["authorization_code"]}
     world.given(asks.client_change(redirectUris=[], grantTypes=["client_credentials"]))
     change(world, shown, **shown, name="Renamed").then(ClientKnown)
@@ -77,8 +77,8 @@ def test_what_is_shown_and_no_longer_may_be_is_left_as_it_stands(world: World) -
     assert faults(change(world, shown, grantTypes=["refresh_token"])) == {"grantTypes": Why.CHANGED_MEANWHILE}
 
 
-def test_what_nobody_touched_is_not_found_fault_with(world: World) -> None:
-    """A zone, say, that the runtime no longer knows."""
+def test_a_value_that_is_not_changed_is_not_judged(world: World) -> None:
+    """Leave a zone that the runtime no longer knows."""
     event = UserChanged(
         caller=Operator(),
         user_id=world.user_ids["alice"],

@@ -1,11 +1,11 @@
-"""What the audit trail says of a changed value: never more than it may, and what changed of a long one."""
+"""The audit trail shows no more of a value than it may, and of a long list the part that changed."""
 
 from ostiary_core.model.changes import CUT, LONGEST_VALUE, FieldChange
 from tests.support import asks
 from tests.support.story import World, given, user
 
 
-def test_of_a_telephone_number_the_last_two_digits_are_told() -> None:
+def test_the_trail_shows_the_last_two_digits_of_a_telephone_number() -> None:
     world = given(user(phone="+8613812345678"))
     for phone, told in (("99978", ("***78", "***78")), (None, ("***78", None))):
         world.given(asks.user_change(world.user_ids["alice"], phone=phone))
@@ -13,8 +13,8 @@ def test_of_a_telephone_number_the_last_two_digits_are_told() -> None:
         assert changes == (FieldChange("phone", *told),)
 
 
-def test_of_a_long_list_what_changed_is_told_and_what_is_left_out_shows(world: World) -> None:
-    """Fifty addresses of two thousand characters are two hundred thousand, before and after."""
+def test_the_trail_shows_what_changed_in_a_long_list_and_marks_what_it_leaves_out(world: World) -> None:
+    """Keep entries short: fifty addresses of 2,000 characters, before and after, would be 200,000."""
     home = "https://app.example/callback"
     many = [f"https://app.example/{place:02}/{'x' * 1_900}" for place in range(50)]
     for uris in (many, [*many[:-1], home], many[-3:]):

@@ -47,7 +47,7 @@ def test_a_client_id_is_immutable(world: World) -> None:
 @row(TABLE, "client secret")
 @for_all(entropy=st.binary(min_size=32, max_size=32))
 def test_a_secret_has_only_letters_and_digits(entropy: bytes) -> None:
-    """URL-safe whatever a client does to it before it sends it (READINGS 20)."""
+    """Keep secrets the same in every encoding that a client may apply to them (READINGS 20)."""
     text = draw_client_secret(Entropy(entropy)).reveal()
     assert len(text) == 43, "256 bits at nearly 6 bits a character"
     assert text.isascii()
@@ -106,7 +106,7 @@ def test_which_redirect_uris_may_be_registered() -> None:
 
 
 def test_a_redirect_uri_that_is_stored_is_not_judged_again() -> None:
-    """It may be older than the rule, and the client is changed in another field all the same."""
+    """Leave an address that is older than the rule, and change another field."""
     old, new = "https://app.example/?state=1", "https://app.example/?code=1"
     world = given(client())
     stored = world.client()
@@ -139,14 +139,14 @@ def test_a_client_may_register_any_of_three_grants_and_the_only_scope() -> None:
 
 
 def bad(name: str, path: str, rule: FieldRule | None, *values: object) -> Any:
-    """Values of a field that are refused, at this path and by this rule if there is only one."""
+    """List values of a field that are refused, at this path and by this rule if there is only one."""
     return pytest.param(name, path, rule, values, marks=row(TABLE, name), id=f"{path} {rule}")
 
 
 @pytest.mark.parametrize(
     "name, path, rule, values",
     [
-        # What Basic or a path would bend.
+        # Characters that Basic or a path would change.
         bad(
             *("clientId", "clientId", None),
             *("", " ", "a b", "a:b", "-a", "é", "a\x00", "a/b", "a%20", "\ud800", None, 7, ["a"]),

@@ -1,4 +1,4 @@
-"""Which of a client's secrets work: after a reset with and without an overlap, and after its early end."""
+"""A client's secrets work or fail: after a reset with and without an overlap, and after its early end."""
 
 import hmac
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def use_of(secret: Secret, at: Instant) -> e.ClientSecretUsed:
 
 
 def overlapping(world: World, seconds: int = DAY) -> tuple[Secret, Secret]:
-    """The old secret and the new one, while both work."""
+    """Reset the secret with an overlap; return the old secret and the new one."""
     old = world.secrets["app"]
     return old, world.when(reset(keepOldForSeconds=seconds)).then(SecretIssued).secret
 
@@ -78,7 +78,7 @@ def test_a_plain_reset_ends_every_secret_there_is_at_once() -> None:
 
 
 def test_a_second_reset_replaces_a_secret_that_was_never_used_and_keeps_the_older_alive(world: World) -> None:
-    """READINGS 49: by a double click, or a request that is sent again."""
+    """Reset twice, as a double click or a repeated request does (READINGS 49)."""
     old, unseen = overlapping(world)
     world.given(use_of(old, world.now))
     used_at = world.now
@@ -131,7 +131,7 @@ def test_disabling_and_deleting_end_the_old_secret_for_good(ending: Callable[...
         assert (works(world, old), works(world, new)) == (False, True)
 
 
-# --- what is noted of secrets
+# --- the use of secrets is noted
 
 
 def test_a_reset_writes_and_tells_what_it_keeps_and_begins_to_count_anew() -> None:
@@ -224,7 +224,7 @@ def test_a_secret_that_a_reset_keeps_works_no_longer_than_its_last_day() -> None
     assert not works(world, old)
 
 
-def test_the_last_day_of_a_secret_that_nobody_used_does_not_bound_the_one_before_it() -> None:
+def test_the_last_day_of_an_unused_secret_does_not_bound_the_one_before_it() -> None:
     world = given(client())
     old, _ = overlapping(world, 30 * DAY)
     world.given(until_day("2027-01-15"))
@@ -267,7 +267,7 @@ def test_the_last_day_of_a_secret_is_one_of_the_calendar() -> None:
 
 
 def test_as_many_secrets_are_compared_for_an_unknown_client_as_for_a_wrong_secret() -> None:
-    """Or the same answer would come sooner."""
+    """Compare as often, or an unknown client would be answered sooner."""
     world, compared = given(), set()
     wrong = {"app": Why.CLIENT_SECRET_WRONG, "console": Why.CLIENT_BUILT_IN, "nosuch": Why.CLIENT_UNKNOWN}
     for client_id, why in wrong.items():
@@ -278,7 +278,7 @@ def test_as_many_secrets_are_compared_for_an_unknown_client_as_for_a_wrong_secre
 
 
 def test_ending_sessions_ends_no_secret(world: World) -> None:
-    """Or a client that is changing over would fail at every machine that has the old one."""
+    """Keep both secrets, or the client fails on each machine that still has the old one."""
     old, new = overlapping(world)
     for ending in (
         e.ClientForcedOut(caller=e.Operator(), client_id="app"),

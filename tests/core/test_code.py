@@ -22,7 +22,7 @@ VOIDS = row(ERRORS, "a failed exchange voids the code")
 
 
 def state_now(world: World, of: Secret | None = None) -> CodeState:
-    """The state of this code, or of the only one."""
+    """Return the state of this code, or of the only one."""
     [code] = world.store.fetch(Table.CODE, [of.digest]) if of else [world.the_code()]
     assert isinstance(code, AuthorizationCode)
     snapshot = load([Keys((Key(Table.CODE, code.digest),))], world.store.fetch)
@@ -130,7 +130,7 @@ def test_an_unknown_code_or_none_changes_nothing(world: World) -> None:
 
 
 def test_what_fails_before_the_code_is_looked_at_voids_nothing() -> None:
-    """Some clients try both methods of authentication with the same code (READINGS 13, 18)."""
+    """Let a client try both methods of authentication with one code (READINGS 13, 18)."""
     world = given(client(), client("machine", grantTypes=["client_credentials"]), user())
     code = world.code()
     world.when(redeem(credentials("app", "wrong"), code)).then_refused(Why.CLIENT_SECRET_WRONG)
@@ -161,7 +161,7 @@ def test_a_code_is_good_for_300_seconds(world: World) -> None:
 
 @row("Authorization code", "issued, user-level invalidation")
 def test_an_ending_from_above_voids_codes_without_touching_them(world: World) -> None:
-    """Each trigger has its own test in tests/web/test_endings.py."""
+    """Try some endings; tests/web/test_endings.py has a test of each."""
     alice, operator = world.user_ids["alice"], e.Operator()
     for ending in (
         e.ConsentWithdrawn(caller=world.caller(), client_id="app"),

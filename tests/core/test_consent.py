@@ -1,4 +1,4 @@
-"""The user's yes and no, and when nobody is asked ("Browser behaviour", READINGS 26)."""
+"""A user approves, denies, withdraws, or needs no question ("Browser behaviour", READINGS 26)."""
 
 from urllib.parse import parse_qsl, urlsplit
 
@@ -19,17 +19,17 @@ TABLE = "/sso browser behaviour"
 
 
 def approve_and_follow(world: World, **asked: str | None) -> str:
-    """Where alice's yes sends the browser."""
+    """Return the address to which alice's approval sends the browser."""
     return world.when(approve(world.login(), **asked)).then(CodeIssued).redirect_to.reveal()
 
 
 def deny_and_follow(world: World, **asked: str | None) -> str:
-    """Where alice's no sends the browser."""
+    """Return the address to which alice's denial sends the browser."""
     return world.when(deny(world.login(), **asked)).then(ConsentRefused).redirect_to
 
 
 def result_of(address: str) -> dict[str, str]:
-    """The parameters that come to the redirect address."""
+    """Return the parameters in a redirect address."""
     return dict(parse_qsl(urlsplit(address).query, keep_blank_values=True, strict_parsing=True))
 
 
@@ -79,7 +79,7 @@ def test_denying_redirects_with_access_denied_and_changes_nothing(world: World) 
 @row(TABLE, "3 denied: error=access_denied and state")
 @pytest.mark.parametrize("state", [None, ""])
 def test_without_a_state_none_comes_back(world: World, state: str | None) -> None:
-    """RFC 6749 §3.1: a parameter without a value is one that was not sent."""
+    """Take a parameter without a value as one that was not sent (RFC 6749 §3.1)."""
     assert set(result_of(approve_and_follow(world, state=state))) == {"code"}
     assert set(result_of(deny_and_follow(world, state=state))) == {"error"}
 
@@ -89,7 +89,7 @@ def test_without_a_state_none_comes_back(world: World, state: str | None) -> Non
 @for_all(state=st.text(st.characters(codec=None, exclude_categories=())))
 @example(state="\ud800")
 def test_the_state_comes_back_unchanged_and_bends_no_address(state: str) -> None:
-    """Nothing of it is left unencoded, so it can add no parameter, header field or fragment."""
+    """Encode everything in a state, so that it adds no parameter, header field or fragment."""
     world = given()
     for address in (approve_and_follow(world, state=state), deny_and_follow(world, state=state)):
         assert address.isascii()
@@ -120,7 +120,7 @@ def test_the_registered_query_stays_in_front(registered: str, joint: str) -> Non
     )
 
 
-# --- nobody is asked
+# --- without a question
 
 
 @row(TABLE, "4 auto-approved: no question")
@@ -147,7 +147,7 @@ def test_a_remembered_consent_asks_no_question(world: World) -> None:
 
 
 def test_a_scope_beyond_the_remembered_ones_asks_again(world: World) -> None:
-    """There is one scope today: the remembered consent is narrowed by hand."""
+    """Narrow the remembered consent by hand, as there is only one scope today."""
     approve_and_follow(world)
     [consent] = world.consents()
     world.store.write([Update(consent, revise(consent, scopes=("another",)))])

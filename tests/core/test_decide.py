@@ -51,7 +51,7 @@ NOW = Instant(make_scenario()[-1].at + 1_000)
 
 
 def make_store() -> tuple[MemoryStore, Pool]:
-    """A store after the life that the kit has recorded, and what a caller may know of it."""
+    """Make a store after the kit's recorded life, and list what a caller may know of it."""
     store, secrets = MemoryStore(Policy(second_factor_key=bytes(32))), list[str]()
     for batch in make_scenario():
         for decision in store.turn(batch.events, batch.at):
@@ -85,7 +85,7 @@ def make_store() -> tuple[MemoryStore, Pool]:
 
 
 def secrets_in(value: object) -> Iterator[Secret]:
-    """Every secret in events and replies, however deep."""
+    """Yield every secret in events and replies, however deep."""
     if isinstance(value, Secret):
         yield value
     elif isinstance(value, tuple):
@@ -99,7 +99,7 @@ STORE, POOL = make_store()
 
 
 def decide_twice(event: e.Event, store: MemoryStore, now: Instant) -> Decision:
-    """The decision, which must be the same again."""
+    """Decide twice, expect the same decision, and return it."""
     snapshot = load([keys(event)], store.fetch)
     decision = decide(event, snapshot, now, store.policy)
     assert decide(event, snapshot, now, store.policy) == decision
@@ -110,7 +110,7 @@ def decide_twice(event: e.Event, store: MemoryStore, now: Instant) -> Decision:
 
 
 def assert_writable(decision: Decision, store: MemoryStore) -> None:
-    """Each change starts from what stands and leads to its next revision."""
+    """Check that each change starts from what stands and leads to its next revision."""
     seen: dict[Key, Record | None] = {}
 
     def standing(record: Record) -> Record | None:
@@ -155,7 +155,7 @@ def test_any_event_over_a_state_that_history_led_to_is_decided(kind: type, data:
     now=instants(NOW),
 )
 def test_a_turn_decides_as_one_by_one(batch: list[e.Event], now: Instant) -> None:
-    """A turn loads what all its events need at once, so it is a store's only chance to look."""
+    """Load at once what all events of a turn need, and decide each as if it came alone."""
     batch = [_with_own_entropy(event, place) for place, event in enumerate(batch)]
     together, one_by_one = copy_of(STORE), copy_of(STORE)
 
@@ -166,7 +166,7 @@ def test_a_turn_decides_as_one_by_one(batch: list[e.Event], now: Instant) -> Non
 
 
 def _with_own_entropy(event: Any, place: int) -> Any:
-    """Nobody draws the same 32 bytes twice, and a caller cannot know what was drawn in the same turn."""
+    """Give an event its own random bytes, as no two events share them and no caller knows them before."""
     if isinstance(event, e.BatchRequested):
         parts = tuple(_with_own_entropy(part, 10 * place + nth) for nth, part in enumerate(event.events, 1))
         return replace(event, events=parts)
@@ -192,7 +192,7 @@ def test_a_key_that_was_not_named_is_refused_by_the_snapshot() -> None:
 
 @pytest.mark.parametrize("makes", ["a sign-in", "a login refresh"])
 def test_a_token_that_is_foreseen_is_for_a_later_turn_than_the_one_that_makes_it(makes: str) -> None:
-    """What `take_turn` says of itself: one by one they are fine, in one turn a consent is not loaded."""
+    """Raise `NotLoaded` in one turn; in two turns the same events are decided."""
     world = given(client(), user())
     making = asks.login_refresh(world.login()) if makes == "a login refresh" else asks.sign_in()
     foreseen = decide_twice(making, world.store, world.now).reply

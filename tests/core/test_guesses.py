@@ -1,4 +1,4 @@
-"""SignInThrottle: what waits, how long, what is forgotten, and that nobody can lock anybody out for good."""
+"""SignInThrottle: which guesses wait, how long, when they are forgotten; no account is locked for good."""
 
 from itertools import count
 from zlib import crc32
@@ -30,13 +30,12 @@ def after(start: Monotonic, seconds: int) -> Monotonic:
 
 
 def fail(guesses: SignInThrottle, times: int, now: Monotonic = START, source: str = HERE) -> list[int]:
-    """Wrong guesses at one instant, each about another account; how long each had to wait."""
+    """Guess wrongly at one instant, each time about another account; return the waits."""
     return [guesses.admit(source, f"account {number}", now) for number in range(times)]
 
 
 def fail_until_refused(guesses: SignInThrottle, now: Monotonic = START, source: str = HERE) -> Monotonic:
-    """Guess wrongly, each time about another account and as often as one is let, until the longest wait; when
-    the last was let in."""
+    """Guess wrongly about one account after another until the wait is the longest; return the time then."""
     for number in count():
         wait = guesses.admit(source, f"some account {number}", now)
         if wait == LONGEST_WAIT:
@@ -56,7 +55,7 @@ def test_each_further_failure_doubles_the_wait_up_to_a_minute() -> None:
     assert set(waits[6:]) <= {32, LONGEST_WAIT}
 
 
-def test_a_guess_that_has_to_wait_does_not_lengthen_the_wait_which_is_told_in_seconds_that_suffice() -> None:
+def test_a_refused_guess_does_not_lengthen_the_wait_which_is_in_seconds_that_suffice() -> None:
     guesses = SignInThrottle()
     fail(guesses, FREE)
     assert fail(guesses, 100) == [1] * 100
@@ -83,7 +82,7 @@ def test_an_account_takes_one_failure_off_its_address_once(guesses: SignInThrott
     assert fail(guesses, 100).count(0) == FREE - 4
 
 
-def test_who_has_signed_in_from_an_address_does_not_wait_for_what_others_get_wrong_there() -> None:
+def test_a_known_user_of_an_address_does_not_wait_for_the_failures_of_others_there() -> None:
     guesses = SignInThrottle(most_known_pairs=2)
     for name in ("anna", "bert", "anna", "carl"):
         assert guesses.admit(HERE, name, START) == 0
@@ -95,7 +94,7 @@ def test_who_has_signed_in_from_an_address_does_not_wait_for_what_others_get_wro
     assert guesses.admit(ELSEWHERE, "anna", now) == LONGEST_WAIT
 
 
-def test_who_does_not_wait_keeps_nobody_out_by_guessing_on(guesses: SignInThrottle) -> None:
+def test_a_known_user_who_guesses_on_does_not_keep_others_out(guesses: SignInThrottle) -> None:
     guesses.admit(HERE, "insider", START)
     guesses.forgive(HERE, "insider", START)
     now = fail_until_refused(guesses)
@@ -130,7 +129,7 @@ def test_past_its_memory_addresses_share_counters_until_those_without_failures_a
 
 
 def in_row(guesses: SignInThrottle, name: str, source: str, times: int) -> tuple[list[int], Monotonic]:
-    """Wrong guesses about one name from one address, each as soon as it is let in; how long each waited."""
+    """Guess wrongly about a name from an address, each time as soon as allowed; return waits and time."""
     now, waits = START, []
     for _ in range(times):
         waits.append(guesses.admit(source, name, now))
@@ -139,7 +138,7 @@ def in_row(guesses: SignInThrottle, name: str, source: str, times: int) -> tuple
     return waits, now
 
 
-def test_whoever_guesses_at_a_name_from_one_address_makes_nobody_wait_elsewhere() -> None:
+def test_guesses_at_a_name_from_one_address_delay_no_other_address() -> None:
     guesses = SignInThrottle()
     waits, now = in_row(guesses, "anna", HERE, 40)
     assert waits[:11] == [0, 0, 0, 0, 0, 1, 2, 4, 8, 16, 32]
@@ -178,7 +177,7 @@ def test_a_right_password_takes_back_one_guess_at_the_name_and_no_more(guesses: 
     assert waits == [0] * (FREE_BY_NAME - 60) + [1, 1]
 
 
-def test_a_right_password_before_the_second_factor_is_taken_back_and_makes_nobody_known() -> None:
+def test_a_right_password_before_the_second_factor_counts_neither_as_failure_nor_as_sign_in() -> None:
     guesses = SignInThrottle()
     fail(guesses, 3)
     for _ in range(FREE_BY_NAME):
@@ -189,7 +188,7 @@ def test_a_right_password_before_the_second_factor_is_taken_back_and_makes_nobod
         assert guesses.admit(source, "anna", START) == 1
 
 
-def test_what_a_process_counts_against_a_name_is_told_by_address_the_longest_wait_first() -> None:
+def test_failures_of_a_name_are_listed_by_address_the_longest_wait_first() -> None:
     guesses = SignInThrottle()
     assert guesses.failures_of("anna", START) == FailuresOfName(0, 0, ())
     for source, times in (("192.0.2.2", 2), (ELSEWHERE, 6), ("192.0.2.1", 2), (HERE, 7), ("192.0.2.3", 3)):

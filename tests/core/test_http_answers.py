@@ -1,4 +1,4 @@
-"""What the token service answers when all is well: every field and header (READINGS 6, 12, 21)."""
+"""Successful answers of the token service: every field and header field (READINGS 6, 12, 21)."""
 
 import pytest
 
@@ -20,7 +20,7 @@ MACHINE = {"grant_type": "client_credentials"}
 
 
 def redeem_code(world: World, client_id: str = "app") -> Response:
-    """A code exchanged over HTTP."""
+    """Redeem a code over HTTP."""
     fields = {
         "grant_type": "authorization_code",
         "code": world.code(client_id=client_id),
@@ -39,7 +39,7 @@ def introspect(world: World, token: str | Secret | None, client_id: str = "app")
 
 
 def is_token(text: str) -> bool:
-    """43 base64url characters ("What the service does", 5)."""
+    """Whether a text has 43 base64url characters (`What the service does`, 5)."""
     return len(text) == 43 and set(text) <= set(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     )
@@ -55,7 +55,7 @@ def is_token(text: str) -> bool:
 @row(TABLE, "scope")
 @row(TABLE, "status and headers")
 @row("Limits rules", "4 token length 43 characters")
-def test_tokens_are_answered_with_every_field_and_no_other_and_stored_by_nobody_between() -> None:
+def test_a_token_response_has_every_field_and_no_other_and_is_never_cached() -> None:
     world = given(client(accessTokenTtl=900), client("short", grantTypes=["authorization_code"]), user())
     first = redeem_code(world)
     second = refresh_token(world, first.json["refresh_token"])
@@ -94,7 +94,7 @@ def test_expires_in_is_what_remains_until_the_maximum_where_that_is_less() -> No
 
 @row(TABLE, "scope")
 def test_several_scopes_are_separated_by_a_space(world: World) -> None:
-    """There is one today: the session is given a second by hand."""
+    """Give the session a second scope by hand, as there is only one today."""
     first = redeem_code(world).json
     asks.grant_more(world.store, world.the_session(), ("user.read", "more"))
     assert refresh_token(world, first["refresh_token"]).json["scope"] == "user.read more"
@@ -113,7 +113,7 @@ def test_several_scopes_are_separated_by_a_space(world: World) -> None:
 @row("Introspect request", "access and refresh tokens")
 @row("Authentication rules", "3 client_credentials token: introspected without sub")
 def test_a_token_is_introspected_with_every_field_that_it_has_and_nothing_changes(world: World) -> None:
-    """READINGS 6: a refresh token has no type, and lives until the maximum. READINGS 21: nobody stores it."""
+    """Expect no type of a refresh token, which lives until the maximum (READINGS 6), and no cache (21)."""
     issued_at = world.now // 1000
     pair, machine_token = redeem_code(world).json, world.machine_token()
     world.given(asks.user_change(world.user_ids["alice"], username="alicia"))
@@ -206,7 +206,7 @@ def test_revoking_what_is_not_ones_own_is_answered_alike_and_changes_nothing() -
 
 
 def test_a_refresh_of_a_session_that_is_over_says_to_sign_in_again() -> None:
-    """Revoked, replayed or at its maximum: a client that is not told so refreshes for hours in vain."""
+    """Say so after a revocation, a replay or the maximum, or a client refreshes for hours in vain."""
     revoked, replayed, expired = (given(client(), user()) for _ in range(3))
     tokens = {id(world): redeem_code(world).json["refresh_token"] for world in (revoked, replayed, expired)}
     post(revoked, REVOKE, {"token": tokens[id(revoked)]}, basic="app")

@@ -1,6 +1,6 @@
 """The token-service errors, each with its condition and status ("Token-service errors").
 
-Over HTTP, by Basic and by form fields. Those that codes and tokens lead to: test_code.py, test_session_*.py.
+Over HTTP, by Basic and by form fields. Errors about codes and tokens: test_code.py, test_session_*.py.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def refreshing(token: object, **more: Any) -> Fields:
 
 
 def case(error: str, fields: Fields | None, *rows: str, id: str | None = None, **more: Any) -> Any:
-    """Fields that are refused with this error, and the rows that this proves."""
+    """List fields that are refused with this error, and the rows that this proves."""
     marks = [row(TABLE, name) for name in rows]
     return pytest.param(error, fields, *more.values(), marks=marks, id=id or f"{error} {fields}"[:60])
 
@@ -167,7 +167,7 @@ Failing = Callable[[World], tuple[str | None, str | None]]
 @pytest.mark.parametrize("path", [TOKEN, INTROSPECT, REVOKE])
 @pytest.mark.parametrize("is_basic", [True, False], ids=["basic", "form"])
 def test_client_authentication_fails(world: World, failing: Failing, path: str, is_basic: bool) -> None:
-    """READINGS 16: no credentials at all count as the form method."""
+    """Take a request without credentials as one by form fields (READINGS 16)."""
     pair = world.tokens()
     client_id, secret = failing(world)
     before = world.everything()

@@ -30,7 +30,7 @@ MACHINE = {"grant_type": "client_credentials"}
 
 
 def send(world: World, path: str, body: bytes, *headers: tuple[bytes, bytes]) -> Response:
-    """A body posted with the right authentication by Basic; nothing may change unless it is understood."""
+    """Post a body, rightly authenticated by Basic; nothing may change unless it is understood."""
     before = world.everything()
     response = post_raw(world, path, [basic_header("app", world.secrets["app"]), *headers], body)
     if response.status != 200:
@@ -100,7 +100,7 @@ def test_the_content_type_is_read_as_clients_write_it(content_type: bytes) -> No
 def test_another_charset_than_utf_8_has_only_the_bytes_of_ascii(
     world: World, path: str, value: bytes
 ) -> None:
-    """Its escapes are UTF-8 all the same (READINGS 62)."""
+    """Read escapes as UTF-8 in every charset (READINGS 62)."""
     body = form_body({**MACHINE, "token": "x"})
     for charset, status in ((b"iso-8859-1", 400), (b"utf-8", 400 if value == b"\xe9" else 200)):
         content_type = (b"content-type", b"application/x-www-form-urlencoded; charset=" + charset)
@@ -114,7 +114,7 @@ def test_another_charset_than_utf_8_has_only_the_bytes_of_ascii(
     "codings", [[b"gzip"], [b"Deflate"], [b"identity, br"], [b"identity", b"gzip"], [b"x y"]]
 )
 def test_a_content_coding_is_refused(world: World, path: str, codings: list[bytes]) -> None:
-    """The body stays as it came, so nothing else would be read of it than of no form (READINGS 61)."""
+    """Refuse an encoded body, as it is never decoded (READINGS 61)."""
     fields = [(b"content-encoding", coding) for coding in codings]
     response = send(world, path, form_body({**MACHINE, "token": "x"}), FORM_TYPE, *fields)
     assert response.error == (415, "invalid_request")
@@ -169,7 +169,7 @@ def test_a_body_that_is_too_large_is_refused(path: str) -> None:
 
 @ALL
 def test_an_unknown_field_is_ignored(path: str) -> None:
-    """Also one that comes twice (RFC 8693 §2.1 has `resource` so), as at `/sso`."""
+    """Ignore it twice too (RFC 8693 §2.1 repeats `resource`), as `/sso` does."""
     body = form_body({**MACHINE, "token": "x", "resource": "https://api.example/"})
     for more in (b"&&", b"&resource=x", b"&unknown=1&unknown=2", b"&unknown&unknown=1", b"&=1&=2"):
         assert send(given(), path, b"&&=1&" + body + more, FORM_TYPE).status == 200, more
@@ -217,7 +217,7 @@ def test_a_client_authenticates_by_basic_or_by_form_fields(world: World, path: s
 @row(TABLE, "only one authentication method")
 @ALL
 def test_both_methods_at_once_are_refused(path: str) -> None:
-    """READINGS 15, even if both are right; a `client_id` alone beside Basic is tolerated when equal."""
+    """Refuse both even if both are right; tolerate the same `client_id` alone beside Basic (READINGS 15)."""
     world = given(client(), client("other"))
     secret = world.secrets["app"]
     right = basic_header("app", secret)
@@ -234,8 +234,8 @@ def test_both_methods_at_once_are_refused(path: str) -> None:
 
 
 @ALL
-def test_a_token_beside_form_fields_is_told_to_be_left_out(world: World, path: str) -> None:
-    """Some programs send their access token with every request, and did not authenticate twice."""
+def test_a_token_beside_form_fields_is_refused_with_advice_to_leave_it_out(world: World, path: str) -> None:
+    """Explain it to programs that send their access token with every request."""
     fields = {**MACHINE, "token": "x", "client_id": "app", "client_secret": world.secrets["app"]}
     response = post(world, path, fields, headers=[(b"authorization", b"Bearer stale")])
     assert response.error == (400, "invalid_request")
@@ -248,7 +248,7 @@ def test_a_token_beside_form_fields_is_told_to_be_left_out(world: World, path: s
 
 @row(TABLE, "authentication by Basic, not form-decoded")
 def test_basic_is_split_at_the_first_colon_and_not_form_decoded(world: World) -> None:
-    """READINGS 17. The secret is set by hand, as ours never hold such characters."""
+    """Set secrets by hand, as drawn ones never hold such characters (READINGS 17)."""
     for secret in ("a:b", "a+b", "a%2Bb", "100%", "ä", " "):
         asks.set_secret(world.store, world.client(), Secret(secret))
         assert post(world, TOKEN, MACHINE, basic=("app", secret)).status == 200
@@ -299,7 +299,7 @@ def test_a_malformed_authorization_header_is_invalid_client(path: str, value: by
 
 
 def test_the_first_fault_in_the_order_of_checks_wins() -> None:
-    """READINGS 13: form, one method, the client, grant known, grant registered, parameters, the code."""
+    """Check form, method, client, known grant, registered grant, parameters, code (READINGS 13)."""
     world = given(client(grantTypes=["client_credentials"]), client("coding"))
     malformed = (b"authorization", b"Basic !!!")
     for content_type, body in (

@@ -1,4 +1,4 @@
-"""The one entrance of the token service: dispatch, rate window, lost races, and what a failure answers."""
+"""The one entrance of the token service: dispatch, rate window, lost races, and answers to failures."""
 
 import json
 from base64 import b64encode
@@ -49,7 +49,7 @@ def answer_of(
     endpoint: TokenEndpoint,
     reported: list[tuple[type[Exception], str]] | None = None,
 ) -> Answer:
-    """The answer in one call; what is reported of it is told, and nothing may be if nobody asks."""
+    """Return the answer in one call; fill `reported`, without which nothing may be reported."""
     told: list[tuple[type[Exception], str]] = [] if reported is None else reported
     answer = endpoint.answer(
         one,
@@ -65,7 +65,7 @@ def answer_of(
 
 
 class LosingStore(MemoryStore):
-    """Loses as many races as it is told to."""
+    """Loses the given number of races."""
 
     def __init__(self, losses: int) -> None:
         super().__init__()

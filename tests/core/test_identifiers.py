@@ -1,4 +1,4 @@
-"""Under which key a user name is taken: names that differ in letter case or compatibility form are one."""
+"""The key of a user name: names that differ in letter case or compatibility form are one."""
 
 import sys
 import unicodedata
@@ -31,7 +31,7 @@ def test_a_name_is_taken_in_every_letter_case(world: World, taken: str, other: s
 
 
 def test_the_key_of_a_name_is_the_same_in_every_letter_case_and_its_own_key() -> None:
-    """Of every character: what is closed for each in canonical decomposition is closed for all names."""
+    """Try every character: a rule that holds for each of them decomposed holds for all names."""
     characters = [one for one in map(chr, range(sys.maxunicode + 1)) if is_username(one)]
     # The only letter whose upper case Unicode folds to another one's: Turkish has two of i (D142).
     characters.remove("ı")

@@ -1,4 +1,4 @@
-"""Invitations: who may make one, for how long and for whom it is good, and what it sets."""
+"""Invitations: their permissions, their lifetime, and the password that they set."""
 
 from collections.abc import Callable
 
@@ -28,7 +28,7 @@ def world() -> World:
 
 
 def invite(world: World, username: str = "alice", caller: e.Caller | None = None) -> Outcome:
-    """Invite a user; the operator does where no caller is named."""
+    """Invite a user; without a caller, as the operator."""
     event = e.InvitationMade(
         caller=e.Operator() if caller is None else caller,
         user_id=world.user_ids[username],
@@ -45,7 +45,7 @@ def accept(world: World, token: Secret, password: str = "new") -> Outcome:
     return world.when(e.InvitationAccepted(token=token, new_password_hash=asks.hash_of(password)))
 
 
-def test_an_invitation_sets_the_password_once_and_signs_nobody_in(world: World) -> None:
+def test_an_invitation_sets_the_password_once_and_starts_no_session(world: World) -> None:
     tokens, before = world.tokens(), world.sessions()
     issued = invite(world).then(
         InvitationIssued, changes=["insert invitation"], facts=[FactKind.INVITATION_MADE]

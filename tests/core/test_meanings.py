@@ -1,4 +1,4 @@
-"""What every reason means to a client: one meaning for each, that HTTP and the envelope know how to tell."""
+"""Every reason has one meaning for clients, which the token service and the envelope can express."""
 
 import re
 
@@ -18,7 +18,7 @@ ERRORS = {
 """RFC 6749 §5.2."""
 
 
-def test_every_reason_has_one_meaning_that_can_be_told_in_each_form() -> None:
+def test_every_reason_has_one_meaning_that_each_form_of_answer_can_express() -> None:
     assert set(MEANINGS) == set(Why)
     for why, meaning in MEANINGS.items():
         assert 400 <= meaning.status <= 500 or meaning.status == 503, why

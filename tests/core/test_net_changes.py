@@ -1,4 +1,4 @@
-"""What a turn writes of a record: at most once, and the same as if each of its changes had been written."""
+"""A turn writes a record at most once, with the same result as if each of its changes were written."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from ostiary_core.model.reply import Done
 from ostiary_core.storage.store import net_changes
 
 Step = str | None
-"""What the role is called from here on; None if it is deleted."""
+"""The next name of the role; None deletes it."""
 
 steps: st.SearchStrategy[list[Step]] = st.lists(st.sampled_from(["one", "other", None]), max_size=6)
 
@@ -22,7 +22,7 @@ def role(name: str) -> Role:
 
 
 def changes_from(standing: Role | None, steps: Sequence[Step]) -> Iterator[Change]:
-    """As the rules would make them in one turn: each from what the one before it left."""
+    """Yield changes as the rules make them in one turn: each from what the one before it left."""
     for name in steps:
         before = standing
         if name is None:
@@ -38,7 +38,7 @@ def changes_from(standing: Role | None, steps: Sequence[Step]) -> Iterator[Chang
 
 
 def decisions_of(changes: Sequence[Change], decided_together: int) -> list[Decision]:
-    """The changes in order, so many to a decision."""
+    """Group the changes in order, so many to a decision."""
     parts = [changes[start : start + decided_together] for start in range(0, len(changes), decided_together)]
     return [Decision(Done(), tuple(part)) for part in parts]
 
@@ -58,7 +58,7 @@ def without_revision(record: Role | None) -> Role | None:
 def test_what_is_written_at_once_is_what_is_written_one_by_one(
     turns: list[list[Step]], decided_together: int
 ) -> None:
-    """Apart from revisions, which a record that stands between two turns never has twice."""
+    """Compare all but revisions, which a record that stands between two turns never has twice."""
     at_once, one_by_one = MemoryStore(), MemoryStore()
     for turn in turns:
         for change in changes_from(the_role(one_by_one), turn):

@@ -1,4 +1,4 @@
-"""Personal access tokens: what makes one, what it may do, when its use is noted, and who ends it."""
+"""Personal access tokens: how they are made, what they may do, when use is noted, how they end."""
 
 from dataclasses import replace
 from typing import Any
@@ -19,7 +19,7 @@ from tests.support.story import World, client, given, user
 
 DAY = 86_400
 HELD = (Permission.CLIENT_LIST.value, Permission.ROLE_LIST.value)
-"""What the clerk may do."""
+"""Permissions of the clerk."""
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def creation(login: LoginIssued, **changed: object) -> e.PersonalTokenCreated:
 
 
 def account_of(world: World, token: Secret, **asked: Any) -> AccountKnown | None:
-    """What a program learns with a token; None if it is refused."""
+    """Return what a program learns with a token; None if it is refused."""
     reply = world.when(e.AccountRequested(caller=e.SignedIn(access_token=token), **asked)).reply
     assert isinstance(reply, AccountKnown | Refused)
     return reply if isinstance(reply, AccountKnown) else None
@@ -95,7 +95,7 @@ def test_a_token_has_a_name_permissions_and_a_number_of_days(
         created.then(PersonalTokenIssued)
 
 
-def test_nobody_makes_one_that_may_do_more_than_they_and_no_token_makes_another(world: World) -> None:
+def test_a_user_makes_no_token_with_more_permissions_and_a_token_makes_none(world: World) -> None:
     more = [*HELD, Permission.USER_LIST.value]
     world.when(creation(world.login("clerk"), permissions=more)).then_refused(Why.PERMISSION_MISSING)
     world.when(creation(world.login("alice"))).then_refused(Why.PERMISSION_MISSING)

@@ -271,7 +271,7 @@ def test_the_account_says_whether_a_proof_comes_first(world: World) -> None:
 
 
 def test_a_stolen_session_of_the_help_desk_does_not_reach_its_victim(world: World) -> None:
-    """Reset a peer's password, sign in as the peer, reset the victim's factor: it ends at the first step."""
+    """Stop an attack at once: reset a peer's password, sign in as the peer, reset the victim's factor."""
     stolen = caller_of(world.login("keeper"))
     world.wait(WINDOW)
     for step in ("reset a password", "reset a second factor", "change a number", "register with roles"):

@@ -34,8 +34,8 @@ ALLOWED = frozenset(
         "zlib",
     }
 )
-"""What the core takes of the standard library: calculation, and nothing that reads a clock, randomness, the
-environment, a file or a socket. Whatever is not named here is refused, whether it would do harm or not."""
+"""Modules of the standard library for the core: calculation, and nothing that reads a clock, randomness, the
+environment, a file or a socket. Every module that is not named here is refused."""
 
 FORBIDDEN_CALLS = frozenset(
     {"open", "print", "input", "exec", "eval", "compile", "__import__", "breakpoint", "globals", "id", "hash"}
@@ -43,14 +43,14 @@ FORBIDDEN_CALLS = frozenset(
 """`id` and the built-in `hash` of texts differ from one process to the next."""
 
 FORBIDDEN_ATTRIBUTES = frozenset({"now", "today", "utcnow", "fromtimestamp", "astimezone"})
-"""Of `datetime`: what reads the clock or this machine's time zone."""
+"""Methods of `datetime` that read the clock or this machine's time zone."""
 
 MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 MUTABLE_CALLS = frozenset({"list", "dict", "set", "bytearray", "defaultdict", "deque", "Counter", "count"})
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
-    """Every module that a file imports, wherever in it."""
+    """Yield every module that a file imports, also inside functions."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -63,7 +63,7 @@ def imports(tree: ast.AST) -> Iterator[str]:
 
 
 def impurities(source: str) -> list[str]:
-    """What in a module of the core would read, write, wait for or remember something."""
+    """Return each statement of a module that would read, write, wait for or remember something."""
     tree = ast.parse(source)
     found = [
         f"imports {name}"
@@ -94,7 +94,7 @@ def impurities(source: str) -> list[str]:
 
 
 def _is_own_hash(tree: ast.AST, call: ast.Call) -> bool:
-    """`__hash__` may hash what it likes: nothing is decided by it."""
+    """Whether a call is in `__hash__`, which decides nothing and may call `hash`."""
     return any(
         isinstance(node, ast.FunctionDef) and node.name == "__hash__" and call in ast.walk(node)
         for node in ast.walk(tree)
@@ -102,7 +102,7 @@ def _is_own_hash(tree: ast.AST, call: ast.Call) -> bool:
 
 
 def mutable_names(tree: ast.Module) -> Iterator[str]:
-    """Names of modules and classes that are bound to something that can be changed."""
+    """Yield names of a module and its classes that are bound to mutable values."""
     bodies = [tree.body, *(node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]
     for statement in (statement for body in bodies for statement in body):
         if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
@@ -123,7 +123,7 @@ def test_a_module_of_the_core_is_pure(path: Path) -> None:
     assert impurities(path.read_text(encoding="utf-8")) == []
 
 
-def test_nothing_is_allowed_that_nobody_needs() -> None:
+def test_every_allowed_import_is_used() -> None:
     assert {name for path in MODULES for name in imports(ast.parse(path.read_text()))} >= ALLOWED
 
 
@@ -196,7 +196,7 @@ sys.addaudithook(lambda event, arguments: seen.append((event, arguments)))
 test_code.test_a_code_is_redeemed_for_a_session_and_a_pair(given())
 test_session_rotation.test_the_sweeper_erases_the_salt_after_the_grace_and_not_before()
 test_session_rotation.test_a_scope_too_wide_is_refused_and_the_pair_rotated_all_the_same(given())
-test_account.test_a_password_is_changed_by_whoever_enters_the_current_one(given())
+test_account.test_a_password_is_changed_by_entering_the_current_one(given())
 test_http_answers.test_what_is_none_of_the_callers_business_is_only_inactive()
 harmless = {"object.__getattr__", "object.__setattr__", "sys._getframe"}
 touched = sorted({event for event, _ in seen} - harmless)
@@ -206,7 +206,7 @@ print("lived")
 
 
 def test_a_whole_life_of_tokens_touches_nothing_of_the_machine() -> None:
-    """Python's own audit hooks see every file, socket, process and import: there must be none."""
+    """Watch Python's audit hooks, which report every file, socket, process and import: none may come."""
     result = subprocess.run(
         [sys.executable, "-c", LIVE],
         cwd=ROOT.parents[1],

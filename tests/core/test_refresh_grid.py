@@ -1,6 +1,6 @@
-"""What a refresh token leads to, said once more as a table of cases, beside the core's own verdict.
+"""A table of cases gives the outcome of each refresh, independently of the core's own verdict.
 
-Both are asked about every session of up to four generations, around each boundary of time: 18,480 refreshes.
+Both judge every session of up to four generations, around each boundary of time: 18,480 refreshes.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from tests.support.story import given
 
 
 class Outcome(Enum):
-    """What becomes of a refresh token that its own client presents."""
+    """The outcome when a client presents its own refresh token."""
 
     UNKNOWN = auto()
     ENDED = auto()
@@ -33,7 +33,7 @@ class Outcome(Enum):
     REPLAYED = auto()
     """The session ends."""
     DOUBTED = auto()
-    """Not answered, as nobody can know when it arrived; nothing ends."""
+    """Refused, as the time of its arrival is unknown; nothing ends."""
 
 
 class Presented(NamedTuple):

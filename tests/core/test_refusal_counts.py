@@ -10,7 +10,7 @@ def after(milliseconds: int) -> Monotonic:
     return Monotonic(START + milliseconds)
 
 
-def test_the_first_is_told_at_once_and_others_by_their_number_when_the_hour_is_over() -> None:
+def test_the_first_refusal_is_reported_at_once_and_the_number_of_others_after_an_hour() -> None:
     counts = RefusalCounts[str, int]()
     assert [counts.count("a", number, START) for number in range(3)] == [1, 0, 0]
     assert counts.count("b", 0, START) == 1
@@ -20,13 +20,13 @@ def test_the_first_is_told_at_once_and_others_by_their_number_when_the_hour_is_o
     assert counts.count("a", 3, after(WINDOW_MS)) == 1
 
 
-def test_one_that_comes_after_its_hour_tells_of_those_before_it_too() -> None:
+def test_a_refusal_after_the_hour_reports_those_before_it_too() -> None:
     counts = RefusalCounts[str, None]()
     assert [counts.count("a", None, after(at)) for at in (0, 1, WINDOW_MS, WINDOW_MS + 1)] == [1, 0, 2, 0]
     assert counts.take_due(None) == [("a", None, 1)]
 
 
-def test_no_more_than_so_many_are_remembered_and_none_beyond_is_told() -> None:
+def test_a_bounded_number_is_remembered_and_none_beyond_it_is_reported() -> None:
     many = RefusalCounts[int, None]()
     assert [many.count(number, None, START) for number in range(10_002)] == [1] * 10_000 + [0, 0]
     counts = RefusalCounts[int, None](most=2)

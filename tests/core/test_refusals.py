@@ -1,4 +1,4 @@
-"""What is told of refused administrators: whom, why, and which record, if there is one."""
+"""Refused administrators are recorded: the user, the reason, and the record, if there is one."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def facts_of(world: World, why: Why, **subject: str) -> tuple[Fact, ...]:
     return (Fact(kind=FactKind.REFUSED, actor_id=world.user_ids["clerk"], why=why, **subject),)  # type: ignore[arg-type]
 
 
-def test_a_missing_permission_is_told_with_the_record_that_it_was_asked_for(world: World) -> None:
+def test_a_missing_permission_is_recorded_with_the_record_that_was_asked_for(world: World) -> None:
     alice = world.user_ids["alice"]
     missing = Why.PERMISSION_MISSING
     assert ask(world, e.UserDisabled, user_id=alice).facts == facts_of(world, missing, user_id=alice)
@@ -47,7 +47,7 @@ def test_a_record_that_is_not_there_is_not_named(world: World) -> None:
         assert ask(world, kind, **{name: "\ud800"}).facts == facts_of(world, Why.PERMISSION_MISSING)
 
 
-def test_only_rules_of_the_administration_and_only_those_who_hold_a_permission_are_told_of(
+def test_only_refusals_of_administrators_by_rules_of_the_administration_are_recorded(
     world: World,
 ) -> None:
     alice = world.user_ids["alice"]
@@ -61,7 +61,7 @@ def test_only_rules_of_the_administration_and_only_those_who_hold_a_permission_a
     )
 
 
-def test_a_batch_tells_of_each_of_its_parts_and_changes_nothing(world: World) -> None:
+def test_a_batch_records_each_refused_part_and_changes_nothing(world: World) -> None:
     caller = world.caller("clerk")
     parts = tuple(e.ClientDisabled(caller=caller, client_id=name) for name in ("app", "console", "nosuch"))
     decision = world.when(e.BatchRequested(events=parts)).decision

@@ -1,4 +1,4 @@
-"""What expires, and when: nothing goes a moment sooner, or in another's place (READINGS 1, 3 and 10)."""
+"""Each kind of record expires at its instant, no sooner, and alone (READINGS 1, 3 and 10)."""
 
 from ostiary_core import Instant, MemoryStore, Policy
 from ostiary_core.events import RecordExpired

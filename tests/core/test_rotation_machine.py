@@ -15,7 +15,7 @@ from tests.support.asks import refresh, revoke
 from tests.support.story import Outcome, given, tokens_of
 
 AGENTS = st.sampled_from(["phone", "desk", None])
-"""Another one redeemed the code: what counts is who rotated the pair."""
+"""User-Agents; another one redeemed the code, as only that of the rotation counts."""
 PAUSES = st.sampled_from([0, 1, 29.999, 30, 30.001])
 """Seconds, most of them at the edge of the grace."""
 

@@ -50,7 +50,7 @@ class Alice:
         return caller_of(self.login)
 
     def code(self, steps_aside: int = 0) -> Secret:
-        """What her authenticator shows, or showed or will show so many steps aside."""
+        """Return the code that her authenticator shows so many steps after this one."""
         assert self.offered is not None
         secret = b32decode(self.offered.secret.reveal())
         return Secret(one_time_password(secret, step_at(self.world.now) + steps_aside))
@@ -103,7 +103,7 @@ class Alice:
         )
 
     def enter_wrong(self, ticket: Ticket, code: Secret = NO_CODE) -> None:
-        """Enter a code that is not hers, or no longer: it is counted, and told as a failed sign-in."""
+        """Enter a wrong or spent code: it is counted, and recorded as a failed sign-in."""
         self.enter(ticket, code).then_refused(
             Why.SIGN_IN_CODE_WRONG, changes=["update second factor"], facts=[FactKind.SIGN_IN_FAILED]
         )
@@ -116,7 +116,7 @@ class Alice:
         return not isinstance(reply, Refused)
 
     def expect_ending(self, why: Why) -> None:
-        """Everything of hers ended just now, for this reason."""
+        """Expect that all her sessions ended just now, for this reason."""
         user = self.world.user()
         assert (user.epoch_why, user.epoch_at) == (why, self.world.now)
 
@@ -136,13 +136,13 @@ def _prove(password: str) -> dict[str, Any]:
 
 @pytest.fixture
 def alice() -> Alice:
-    """She has a second factor, whose code of the present step is still good."""
+    """A user with a second factor, whose code of the present step is still good."""
     return Alice(given(policy=POLICY)).set_up(-1)
 
 
 @pytest.fixture
 def keeper() -> Alice:
-    """The same, if she may change accounts."""
+    """A user with a second factor who may change accounts."""
     may_change = asks.role("keeper", "iam.user.update")
     return Alice(given(may_change, asks.user(roles=("keeper",)), policy=POLICY)).set_up()
 
@@ -207,7 +207,7 @@ def test_a_code_with_a_ticket_signs_in_once(alice: Alice) -> None:
 
 @pytest.mark.parametrize("used", [0, 1])
 def test_a_used_ticket_ends_those_before_it_and_none_after_it(alice: Alice, used: int) -> None:
-    """Who signs in in two browsers at once finishes both, the first one first."""
+    """Let a user sign in in two browsers at once: the earlier ticket must be used first."""
     tickets = []
     for _ in range(2):
         tickets.append(alice.ticket())
@@ -266,7 +266,7 @@ def test_a_right_password_with_another_hash_of_it_keeps_the_hash_before_the_code
 
 
 @pytest.mark.parametrize("required", [SecondFactorFor.EVERYBODY, SecondFactorFor.ADMINISTRATORS])
-def test_who_must_have_one_sets_it_up_with_the_ticket(required: SecondFactorFor) -> None:
+def test_a_user_who_must_have_a_second_factor_sets_it_up_with_the_ticket(required: SecondFactorFor) -> None:
     policy = replace(POLICY, require_second_factor=required)
     role = asks.role("desk", "audit.read")
     roles = ("desk",) if required is SecondFactorFor.ADMINISTRATORS else ()
@@ -398,7 +398,9 @@ def test_under_another_key_only_recovery_codes_work(alice: Alice) -> None:
 # --- by an administrator
 
 
-def test_whoever_may_change_accounts_takes_it_away_from_others_and_everything_ends(keeper: Alice) -> None:
+def test_an_administrator_resets_the_second_factor_of_another_which_ends_everything(
+    keeper: Alice,
+) -> None:
     def reset(caller: e.Caller) -> Outcome:
         return keeper.world.when(e.SecondFactorReset(caller=caller, user_id=keeper.user_id))
 
@@ -428,7 +430,7 @@ def test_it_is_deleted_with_its_user(alice: Alice, is_confirmed: bool) -> None:
     assert (alice.find_stored(), alice.world.user().has_second_factor) == (None, False)
 
 
-def test_an_unlock_takes_wrong_codes_back_but_nobody_takes_back_their_own(keeper: Alice) -> None:
+def test_an_unlock_takes_wrong_codes_back_but_not_ones_own(keeper: Alice) -> None:
     def unlock(*changes: str) -> None:
         unlocked = keeper.world.when(e.UserUnlocked(caller=e.Operator(), user_id=keeper.user_id))
         unlocked.then(Done, changes=changes, facts=[FactKind.USER_UNLOCKED])

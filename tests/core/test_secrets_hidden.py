@@ -31,16 +31,16 @@ SECRET_TEXT_FIELDS = frozenset(
         "redirect_to",
     }
 )
-"""Fields that hold a secret, or what is nobody else's business, as plain text."""
+"""Fields that hold a secret or something private as plain text."""
 
 SECRET_TYPES = frozenset({Entropy, Digest, bytes, object})
-"""`object` is whatever JSON came: somebody may have put a secret anywhere in it."""
+"""`object` is any JSON: a caller may have put a secret anywhere in it."""
 
 PRINTED = [*EVENTS, *RECORDS, *typing.get_args(Reply)]
 
 
 def secret_fields(kind: type) -> set[str]:
-    """The fields of a class that must not show: by type, or by name if they are plain text."""
+    """Return the fields of a class that must not show: by type, or by name if they are plain text."""
     hints = typing.get_type_hints(kind)
     return {
         field.name
@@ -65,7 +65,7 @@ POOL = Pool((MARK,), (MARK,), {})
 
 
 def strings_in(value: object) -> int:
-    """How often the mark is in a value, wherever it may legitimately show: in plain text fields."""
+    """Count the mark in the plain fields of a value, which may show it."""
     if isinstance(value, str):
         return value.count(MARK)
     if isinstance(value, dict):
@@ -84,13 +84,13 @@ def strings_in(value: object) -> int:
 @settings(max_examples=80)
 @for_all(event=st.one_of([events(kind, POOL) for kind in EVENTS]))
 def test_no_event_prints_what_it_holds_in_secret(event: Any) -> None:
-    """Every text in it is the same mark: it shows as often as there are plain fields, and no more."""
+    """Use one mark as every text: it may show once for each plain field."""
     assert repr(event).count(MARK) <= strings_in(event)
     assert str(event).count(MARK) <= strings_in(event)
 
 
 def test_nothing_of_a_whole_life_prints_a_secret(world: World) -> None:
-    """Events, snapshots, decisions, answers and all records, from the registration to a rotation."""
+    """Print events, snapshots, decisions, answers and all records, from the registration to a rotation."""
     login = world.login()
     printed: list[str] = []
     secrets: set[str] = {world.secrets["app"].reveal(), "right"}

@@ -1,4 +1,4 @@
-"""How sessions end, and who cannot end them ("Session and tokens", READINGS 4, 6-8, 11)."""
+"""Sessions end, and other clients cannot end them ("Session and tokens", READINGS 4, 6-8, 11)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -64,8 +64,8 @@ def test_the_maximum_duration_counts_from_the_redemption() -> None:
     assert world.the_session().ended_at is None, "time ends a session without touching it"
 
 
-def test_a_retry_in_the_last_second_is_told_that_the_maximum_is_reached() -> None:
-    """READINGS 53: no pair with less than a whole second left, and a replay ends nothing that has expired."""
+def test_a_retry_in_the_last_second_is_refused_as_the_maximum_is_reached() -> None:
+    """Make no pair with less than a whole second left, and end nothing that has expired (READINGS 53)."""
     world = given(client(refreshTokenTtl=3600), user())
     first = world.tokens()
     world.wait(3598.5)
@@ -107,7 +107,7 @@ def test_revoking_either_token_ends_the_whole_session_and_no_other(world: World,
 @pytest.mark.parametrize("generations", [1, 2, 3])
 @pytest.mark.parametrize("seconds", [0, 31])
 def test_a_spent_refresh_token_still_revokes(world: World, generations: int, seconds: float) -> None:
-    """READINGS 7: a client that lost an answer can sign out."""
+    """Let a client sign out that lost an answer (READINGS 7)."""
     first = pair = world.tokens()
     for _ in range(generations):
         pair = world.when(refresh(world.basic(), pair)).then(TokensIssued)
@@ -149,7 +149,7 @@ def test_a_session_that_ended_with_another_record_has_the_reason_of_that(world: 
 @pytest.mark.parametrize("generations_back", [0, 1, 2])
 @pytest.mark.parametrize("seconds", [0, 31])
 def test_another_client_never_touches_a_session(generations_back: int, seconds: float) -> None:
-    """READINGS 4: not with the current token, nor with one whose replay by its owner would end it."""
+    """Present the current token, and ones whose replay by their owner would end it (READINGS 4)."""
     world = given(client(), client("other"), user())
     pairs = [world.tokens()]
     for _ in range(2):
@@ -168,7 +168,7 @@ def test_another_client_never_touches_a_session(generations_back: int, seconds: 
 
 @row(ERRORS, "invalid_grant: refresh token invalid")
 def test_a_token_that_is_no_refresh_token_or_a_login_sessions_is_unknown_to_every_client() -> None:
-    """READINGS 12: not another client's, but no such token."""
+    """Answer that there is no such token, not that it is another client's (READINGS 12)."""
     world = given()
     for token in (world.login().tokens.refresh_token, world.tokens().access_token, Secret("x")):
         world.when(refresh(world.basic(), token)).then_refused(Why.TOKEN_UNKNOWN, error="invalid_grant")
@@ -216,8 +216,8 @@ def test_disabling_or_deleting_a_client_ends_its_sessions_for_good(
         assert world.all_active(world.tokens())
 
 
-def test_everybody_is_forced_out_by_one_epoch_of_each_client() -> None:
-    """READINGS 9. Login sessions are of `console`; it is no matter that a client is gone, or named twice."""
+def test_all_users_are_forced_out_by_one_epoch_of_each_client() -> None:
+    """Name a client twice, and one that is gone; login sessions are of `console` (READINGS 9)."""
     world = given(client(), client("off"), client("gone"), user())
     held, code, machine_token = world.tokens(), world.code(), world.machine_token()
     alice, root = world.caller(), world.caller("root")

@@ -1,6 +1,6 @@
 """Rotation, safe retry, replay and scope at refresh ("Session and tokens", READINGS 1-5).
 
-At every boundary of time, and by when it arrived (READINGS 46): test_refresh_grid.py; in any order:
+Every boundary of time and of arrival (READINGS 46): test_refresh_grid.py. Any order of requests:
 test_rotation_machine.py.
 """
 
@@ -26,7 +26,7 @@ ERRORS = "Token-service errors"
 
 
 def make_rotated() -> tuple[World, TokensIssued, TokensIssued]:
-    """A world with a pair, and the pair that followed it just now."""
+    """Make a world with a pair, and the pair that followed it just now."""
     world = given()
     first = world.tokens()
     return world, first, world.when(refresh(world.basic(), first)).then(TokensIssued)
@@ -50,7 +50,7 @@ def test_the_current_refresh_token_rotates_the_pair(world: World) -> None:
     assert world.the_session().generation == 1
 
 
-def test_the_trail_is_told_whose_session_it_is_and_with_which_user_agent_each_thing_was_asked() -> None:
+def test_the_trail_names_client_user_and_user_agent_of_each_request() -> None:
     world = given()
     agents = ["desk", "phone", "phone", "thief"]
     redemption = world.when(redeem(world.basic(), world.code(), user_agent=agents[0]))
@@ -77,7 +77,7 @@ def test_within_one_turn_too_a_session_is_found_by_the_access_token_it_has_by_th
     def asked(token: Secret) -> e.IntrospectionRequested:
         return e.IntrospectionRequested(credentials=credentials, token=token)
 
-    # What it will lead to, as the successor pair is derived from the event alone.
+    # The successor pair is derived from the event alone, so it is known before the turn.
     [foreseen] = take_turn([rotation], load([keys(rotation)], world.store.fetch), world.now)
     assert isinstance(foreseen.reply, TokensIssued)
     second = foreseen.reply.access_token
@@ -106,7 +106,7 @@ def test_what_was_found_as_an_access_token_is_not_looked_for_among_refresh_token
 
 
 def test_a_successor_is_derived_from_the_spent_token_and_a_salt_that_is_stored() -> None:
-    """READINGS 1: neither alone leads to it."""
+    """Derive it from both, as neither alone leads to it (READINGS 1)."""
     world, first, second = make_rotated()
     salt = world.the_session().salt
     assert salt is not None
@@ -230,7 +230,7 @@ def test_a_scope_too_wide_is_refused_and_the_pair_rotated_all_the_same(world: Wo
 
 
 def test_a_narrower_scope_narrows_only_the_new_access_token(world: World) -> None:
-    """READINGS 5. There is one scope today, so the session is given a second one by hand."""
+    """Give the session a second scope by hand, as there is one today (READINGS 5)."""
     first = world.tokens()
     asks.grant_more(world.store, world.the_session(), ("user.read", "more"))
 
@@ -250,7 +250,7 @@ def test_a_narrower_scope_narrows_only_the_new_access_token(world: World) -> Non
 
 
 def test_a_session_keeps_its_scope_when_the_client_loses_it(world: World) -> None:
-    """READINGS 34: only codes are checked again."""
+    """Check only codes again (READINGS 34)."""
     first = world.tokens()
     world.given(asks.client_change(scopes=[], autoApproveScopes=[]))
     second = world.when(refresh(world.basic(), first)).then(TokensIssued)

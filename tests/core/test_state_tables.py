@@ -1,4 +1,4 @@
-"""The two state tables: where their rows lead, what is made of them, and that the drawn page shows them."""
+"""The rows of both state tables lead from and to known states, and the drawn page shows them."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -24,7 +24,7 @@ def test_rows_lead_from_and_to_states_that_there_are(states: type[StrEnum], tabl
     assert len({row.name for row in rows}) == len(rows)
 
 
-def test_only_the_passing_of_time_is_nobodys_decision() -> None:
+def test_only_the_passing_of_time_is_no_decision() -> None:
     rows = (*state_tables.CODE_TRANSITIONS, *state_tables.SESSION_TRANSITIONS)
     assert [row.name for row in rows if not row.is_decided] == ["code expires", "maximum duration"]
 

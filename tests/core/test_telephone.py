@@ -1,4 +1,4 @@
-"""Codes by text message: who is sent one, how often, what one is good for, and what is written of each."""
+"""Codes by text message: their recipients, how often they are sent, their use, and what is written."""
 
 from dataclasses import replace
 
@@ -67,7 +67,7 @@ def wrong(user_id: str | None, *changes: Update | Delete) -> Decision:
     )
 
 
-def test_only_whom_a_number_may_concern_is_sent_a_code_and_the_answer_tells_nobody(world: World) -> None:
+def test_a_code_is_sent_only_to_numbers_that_it_may_concern_and_every_answer_is_alike(world: World) -> None:
     assert world.when(request_code(RECOVERY, "110")).then_faults() == {"phone": FieldRule.PHONE}
     assert ask(world, RECOVERY, NOBODYS) == Decision(TextCodeDrawn(None))
     assert ask(world, CHANGE, NOBODYS) == Decision(Refused(Why.NOT_SIGNED_IN))
@@ -108,7 +108,7 @@ def test_a_number_is_sent_a_code_a_minute_and_ten_a_day(world: World) -> None:
     assert recover(world, latest).reply == Done()
 
 
-def test_an_account_asks_for_twenty_a_day_and_is_told_how_long_to_wait(world: World) -> None:
+def test_an_account_asks_for_twenty_a_day_and_learns_how_long_to_wait(world: World) -> None:
     login = world.login()
     for number in range(SPECIFICATION.text_codes_asked_a_day):
         code_of(ask(world, CHANGE, f"+86137{number:08}", login))
@@ -177,7 +177,9 @@ def test_recovery_sets_the_password_and_ends_everything_once(world: World) -> No
     assert recover(world, code) == wrong(alice.user_id), "one use"
 
 
-def test_a_code_dies_with_its_account_and_is_not_counted_for_whoever_has_the_number_now(world: World) -> None:
+def test_a_code_dies_with_its_account_and_is_not_counted_for_a_new_holder_of_the_number(
+    world: World,
+) -> None:
     alice, bob = world.user_ids["alice"], world.user_ids["bob"]
     code = code_of(ask(world, RECOVERY, PHONE))
     dead = find_code(world, RECOVERY, PHONE)
@@ -220,7 +222,7 @@ def test_a_new_number_takes_the_place_of_the_old_one_and_the_login_session_lives
     world.given(e.AccountRequested(caller=asks.caller_of(login)))
 
 
-def test_a_number_that_somebody_took_meanwhile_is_refused_and_one_without_an_old_number_is_set() -> None:
+def test_a_number_that_was_taken_meanwhile_is_refused_and_a_first_number_is_set() -> None:
     world = given(user(), user("bob"))
     logins = {name: world.login(name) for name in ("alice", "bob")}
     code = code_of(ask(world, CHANGE, NOBODYS, logins["alice"]))

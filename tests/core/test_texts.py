@@ -33,7 +33,7 @@ ROOT = Path(ostiary_core.__file__).parent
 
 
 def families() -> set[str]:
-    """The keys that are made of a value of an enumeration."""
+    """Return the keys that are made of a value of an enumeration."""
     return {
         *(f"refusal.{why}" for why in Why if MEANINGS[why].description is None),
         *(f"field.{rule}" for rule in FieldRule),
@@ -95,7 +95,7 @@ def test_a_language_of_its_own_is_found_before_another_of_the_same_tongue() -> N
     assert languages.by_tag("zh-tw") is languages.by_tag("zh") is languages.by_tag(None) is None
 
 
-def test_what_is_said_twice_or_by_nobody_is_refused() -> None:
+def test_a_key_with_two_texts_and_a_list_without_a_language_are_refused() -> None:
     assert ENGLISH.with_texts({"page.title": "Title"}).text("page.title") == "Title"
     with pytest.raises(ValueError, match=r"scope\.user\.read"):
         ENGLISH.with_texts({"scope.user.read": "again"})

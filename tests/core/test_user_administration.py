@@ -1,4 +1,4 @@
-"""What administrators do with accounts, decision by decision: answer, each write, and the fact."""
+"""Administrators change accounts: the answer, writes and facts of each decision."""
 
 from collections.abc import Callable
 from functools import partial
@@ -46,13 +46,13 @@ def user_in(decision: Decision) -> User:
 
 
 def fact_of(kind: FactKind, of: User, by: str | None, told: Values, why: Why | None = None) -> Fact:
-    """`told` has each field before and after."""
+    """Make a fact; `told` has each field before and after."""
     changes = tuple(FieldChange(name, *values) for name, values in told.items())
     return Fact(kind=kind, user_id=of.user_id, actor_id=by, why=why, changes=changes)
 
 
 def count_holders(world: World, **moved: tuple[int, int]) -> tuple[Change, ...]:
-    """The roles that so many more hold, and so many of them enabled."""
+    """Change the numbers of a role's holders and of its enabled holders by so many."""
     changes = []
     for name, (holders, enabled) in moved.items():
         role = world.role(name)
@@ -126,7 +126,7 @@ def test_an_account_is_registered_with_its_names_and_counted_as_a_holder(world: 
 @row("User-info", "user disabled")
 @row("User-info", "user deleted")
 def test_each_act_on_an_account_answers_writes_and_tells(world: World) -> None:
-    """What ends costs no write of its own (READINGS 9), and what others have open goes on."""
+    """End sessions without a write for each (READINGS 9), and leave other users' sessions alone."""
     user_id, by = world.user_ids["alice"], world.user_ids["keeper"]
     decide_on_alice, bobs = partial(decide, world, user_id=user_id), world.tokens("bob")
 
@@ -216,7 +216,7 @@ def test_an_unlock_is_in_the_trail_and_changes_nothing(world: World) -> None:
     assert (unlocked.changes, unlocked.facts) == ((), (fact,))
 
 
-def test_nobody_gives_a_new_account_what_they_may_not_do_themselves(world: World) -> None:
+def test_administrators_cannot_give_a_new_account_permissions_that_they_lack(world: World) -> None:
     world.given(asks.role("registrar", "iam.user.create"), user("registrar", roles=("registrar",)))
     for role, is_refused in (("keeper", True), ("registrar", False), ("guest", False)):
         fields = {"username": f"a{role}", "name": "A", "roleIds": [role]}
@@ -278,7 +278,7 @@ def test_a_row_of_a_sheet_registers_or_changes_an_account(world: World) -> None:
     assert row("alice", username="keeper", name="K") == row("bob", username="a") == missing
     immutable = refusal_for(Why.FIELDS_INVALID, FieldFault("password", FieldRule.IMMUTABLE))
     assert row("keeper", "other", None, username="a") == immutable
-    # A hash of another system is left as it is, whatever it is; beside a password nobody knows what is meant.
+    # A foreign hash for an account that is there is ignored, valid or not; beside a password it is refused.
     hash_faults = [FieldFault("passwordHash", rule) for rule in (FieldRule.PASSWORD_HASH, FieldRule.STRING)]
     assert row("keeper", None, "other", username="a") == row(username="a", faults=tuple(hash_faults)) == DONE
     twice = FieldFault("passwordHash", FieldRule.PASSWORD_TWICE)
@@ -298,7 +298,7 @@ def test_a_row_of_a_sheet_registers_or_changes_an_account(world: World) -> None:
     assert changed.facts == (fact,)
 
 
-def test_names_from_before_a_rule_stay_until_somebody_changes_them(world: World) -> None:
+def test_names_older_than_a_rule_stay_until_they_are_changed(world: World) -> None:
     bob = world.user("bob")
     assert bob is not None
     world.store.write([Update(bob, revise(bob, username="b\u3164b", name="\u2800", phone="1"))])

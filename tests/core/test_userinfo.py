@@ -1,4 +1,4 @@
-"""User-info: the profile, and each case in which there is none ("User profile", READINGS 12, 22, 36)."""
+"""User-info shows the profile, or a refusal in each other case ("User profile", READINGS 12, 22, 36)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,7 @@ CASES = "User-info"
 
 
 def refusal(response: Response) -> tuple[int, str, str]:
-    """Status, code and challenge; a failure's envelope has nothing more to it."""
+    """Return status, code and challenge of a failure, whose envelope has nothing more."""
     assert set(response.json) == {"code", "msg", "data", "errors", "traceId"}
     assert (response.json["data"], response.json["errors"]) == (None, [])
     [(name, challenge)] = response.own_fields
@@ -60,7 +60,7 @@ def test_a_third_party_sees_the_profile_in_the_envelope_and_no_more(world: World
 @row(TABLE, "avatarUrl")
 @row(TABLE, "locale")
 def test_it_shows_what_an_account_is_called_by_now_and_what_was_chosen(world: World) -> None:
-    """A picture by a local path or a full address, which other events than these set."""
+    """Show a picture by a local path or a full address."""
     token, sub = world.tokens().access_token, world.user_ids["alice"]
     world.given(asks.user_change(sub, username="alicia", name="Alicia A."))
     named = {"sub": sub, "username": "alicia", "name": "Alicia A."}
@@ -83,7 +83,7 @@ def test_a_login_session_sees_its_own_profile() -> None:
 @row(CASES, "token lacks user.read")
 @row("Other OAuth-related codes", "A0430")
 def test_a_token_without_user_read_sees_nothing(world: World) -> None:
-    """READINGS 36: no flow issues one today, so the session is given another scope by hand."""
+    """Give the session another scope by hand, as no flow issues one today (READINGS 36)."""
     pair = world.tokens()
     asks.grant_more(world.store, world.the_session(), ("user.read", "more"))
     narrow = world.when(refresh(world.basic(), pair, scopes=("more",))).then(TokensIssued)
@@ -148,12 +148,12 @@ def test_a_cookie_is_the_place_of_a_login_sessions_token_alone(world: World) -> 
     ],
 )
 def test_a_request_without_one_bearer_token(headers: list[tuple[bytes, bytes]]) -> None:
-    """READINGS 22; RFC 6750 §3: the challenge names no error if no token was presented."""
+    """Name no error in the challenge if no token was presented (READINGS 22; RFC 6750 §3)."""
     assert refusal(get_userinfo(given(), *headers)) == (401, "A1001", 'Bearer realm="oauth2"')
 
 
 def by_hand(name: str, change: Callable[[World], Change]) -> Any:
-    """A record that was lost, or written by no rule."""
+    """Change a record by hand, as if it were lost or written by no rule."""
     return pytest.param(lambda world, pair: world.store.write([change(world)]), id=name)
 
 

@@ -1,4 +1,4 @@
-"""How a case gets to each front door: the examples as they are, on real sockets where they have any."""
+"""Doors to the examples as they are, on real sockets if they have any."""
 
 import json
 import os
@@ -31,7 +31,7 @@ EXAMPLES: Final = ("asyncio", "flask", "django", "trio", "batch")
 
 @contextmanager
 def open_door(example: str, folder: Path) -> Iterator[Door]:
-    """The front door of one example over a store with its first records."""
+    """Open the front door of one example over a store with its first records."""
     clock = HandClock()
     with ExitStack() as stack:
         store: Store = MemoryStore()
@@ -62,7 +62,7 @@ def _service(store: Store, clock: HandClock) -> TokenService:
 
 @contextmanager
 def open_unix_door(path: Path) -> Iterator[Door]:
-    """The asyncio example if callers have no address."""
+    """Open the asyncio example on a Unix socket, on which callers have no address."""
     clock, store = HandClock(), MemoryStore()
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
@@ -76,7 +76,7 @@ def open_unix_door(path: Path) -> Iterator[Door]:
 
 
 def _door_over(store: Store, clock: HandClock, ask: Ask, port: int = 0) -> Door:
-    """A door whose records and codes are made by events, beside it."""
+    """Make a door whose records and codes are made by events, beside it."""
     records = make_first_records(store, clock.now())
     return Door(
         ask=ask, records=records, code=lambda: records.code(store, clock.now()), wait=clock.wait, port=port
@@ -101,7 +101,7 @@ def _over(connection: HTTPConnection) -> Iterator[Ask]:
             response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
         )
         if told.status == 413:
-            connection.close()  # whoever refused it need not have read it
+            connection.close()  # a server that refuses a body need not have read it
         return told
 
     yield ask
@@ -192,8 +192,10 @@ def _in_batches(job: batch.Batch, clock: HandClock) -> Ask:
 
 
 def django_store(folder: Path) -> Store:
-    """The store of the Django example with nothing in it. Django is configured once a process, so its file
-    is emptied and not replaced."""
+    """Return the empty store of the Django example.
+
+    Django is configured once a process, so its file is emptied and not replaced.
+    """
     import with_django
     from django.conf import settings
 

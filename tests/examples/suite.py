@@ -1,4 +1,4 @@
-"""What every front door of the core, the server's and each example's, can get wrong.
+"""Cases for every front door of the core: the server's and each example's.
 
 A case knows a `Door` and nothing else: requests go in, answers come out, and time is set on by hand. Rules
 are proved in tests/core; these cases show that forms, credentials, User-Agents and time reach them.
@@ -47,7 +47,7 @@ class Door:
     """A fresh code of Anna's for `app`."""
     wait: Callable[[float], None]
     port: int = 0
-    """Where it listens on 127.0.0.1; 0 where it does not."""
+    """The port on 127.0.0.1; 0 without a socket."""
 
     def basic(self, client_id: str = "app") -> tuple[str, str]:
         pair = f"{client_id}:{self.records.secrets[client_id]}"
@@ -85,7 +85,7 @@ class Door:
         return self.ask("GET", "/api/oauth2/userinfo", fields, b"")
 
 
-def client_credentials_give_a_token_that_represents_nobody(door: Door) -> None:
+def client_credentials_give_a_token_that_represents_no_user(door: Door) -> None:
     told = door.post("token", {"grant_type": "client_credentials"})
     assert told.status == 200
     assert told.content.keys() == {"access_token", "token_type", "expires_in", "scope"}
@@ -119,7 +119,7 @@ def a_safe_retry_repeats_the_pair_and_another_user_agent_ends_the_session(door: 
     assert not door.is_active(second["access_token"])
 
 
-def introspection_tells_what_the_specification_lists(door: Door) -> None:
+def introspection_shows_what_the_specification_lists(door: Door) -> None:
     pair = door.pair()
     access = door.post("introspect", {"token": pair["access_token"]}).content
     assert access.keys() == {"active", "client_id", "scope", "token_type", "exp", "sub", "username"}
@@ -194,7 +194,7 @@ def a_body_past_the_limit_is_refused(door: Door) -> None:
     assert told.error == (413, "invalid_request")
 
 
-def what_is_not_there_or_not_allowed_is_told_in_its_form(door: Door) -> None:
+def an_unknown_path_and_a_wrong_method_are_refused_in_their_form(door: Door) -> None:
     missing = door.ask("POST", "/api/oauth2/nothing", [], b"")
     assert (missing.status, missing.content["code"]) == (404, "A0404")
     refused = door.ask("GET", "/api/oauth2/token", [], b"")
@@ -202,8 +202,8 @@ def what_is_not_there_or_not_allowed_is_told_in_its_form(door: Door) -> None:
     assert "POST" in refused.headers["allow"]
 
 
-def past_its_rate_a_source_is_told_to_wait_until_the_minute_is_over(door: Door) -> None:
-    """Last, as it uses the minute up."""
+def past_its_rate_a_source_waits_until_the_minute_is_over(door: Door) -> None:
+    """Run last, as it uses the minute up."""
     told = Told(0, {}, b"")
     for _ in range(601):
         told = door.post("token", {}, by=None)
@@ -216,17 +216,17 @@ def past_its_rate_a_source_is_told_to_wait_until_the_minute_is_over(door: Door) 
 Case = Callable[[Door], None]
 
 _CASES: Final[tuple[Case, ...]] = (
-    client_credentials_give_a_token_that_represents_nobody,
+    client_credentials_give_a_token_that_represents_no_user,
     a_code_is_redeemed_once,
     a_safe_retry_repeats_the_pair_and_another_user_agent_ends_the_session,
-    introspection_tells_what_the_specification_lists,
+    introspection_shows_what_the_specification_lists,
     a_revocation_ends_the_session_with_an_empty_answer,
     user_info_shows_the_profile_and_why_there_is_none,
     a_client_that_does_not_prove_itself_is_refused_as_its_method_asks,
     a_request_that_is_no_form_is_refused,
     a_body_past_the_limit_is_refused,
-    what_is_not_there_or_not_allowed_is_told_in_its_form,
-    past_its_rate_a_source_is_told_to_wait_until_the_minute_is_over,
+    an_unknown_path_and_a_wrong_method_are_refused_in_their_form,
+    past_its_rate_a_source_waits_until_the_minute_is_over,
 )
 
 every_case = pytest.mark.parametrize("case", _CASES, ids=lambda case: case.__name__)

@@ -1,6 +1,6 @@
-"""The demonstration has passwords that everybody knows: it serves this machine and no other.
+"""The demonstration's passwords are public, so it serves this machine and no other.
 
-That it serves, every test in tests/web/browser shows.
+The tests in tests/web/browser show that it serves.
 """
 
 import os
@@ -32,7 +32,7 @@ WITH_IPV6 = pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6"
 
 
 def refusal(*options: str, bind: str = "127.0.0.1:0") -> str:
-    """The one line that it ends with."""
+    """Return the one line with which it ends."""
     ended = CliRunner().invoke(main, options or ("--shop", "127.0.0.1:0"), env={"BIND": bind}).exception
     assert isinstance(ended, SystemExit)
     [line] = str(ended.code).splitlines()
@@ -57,7 +57,7 @@ def test_beside_a_running_server_it_says_which_setting_is_to_be_another() -> Non
             assert said.endswith(allowed)
 
 
-def test_a_unix_socket_is_refused_as_no_browser_opens_one_and_left_to_whoever_has_it(tmp_path: Path) -> None:
+def test_a_unix_socket_is_refused_as_no_browser_opens_one_and_left_to_its_owner(tmp_path: Path) -> None:
     path = tmp_path / "door"
     with open_listeners(f"unix:{path}"):
         assert "no browser opens a Unix socket" in refusal(bind=f"unix:{path}")

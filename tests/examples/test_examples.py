@@ -31,7 +31,7 @@ SocketDoor = Literal["application", "plain", "lane"]
 
 @asynccontextmanager
 async def listening(served: Served, door: SocketDoor) -> AsyncIterator[int]:
-    """A running application on `127.0.0.1`, for as long as the block runs; its port."""
+    """Serve the application on `127.0.0.1` for as long as the block runs; yield its port."""
     application: Any = served.application.quart
     guarded = Guard(application, make_door_limits(served.application.settings))
     if door != "application":
@@ -95,7 +95,7 @@ def test_a_request_that_is_torn_off_is_not_decided(example: str, tmp_path: Path)
             b"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n"
         )
         with _connection(door) as torn:
-            # What was to come after it: redirect_uri and code_verifier.
+            # The redirect_uri and code_verifier were to come after it.
             torn.sendall(head % (len(body) + 100) + body)
             torn.shutdown(socket.SHUT_WR)
             _rest(torn)
@@ -107,7 +107,7 @@ def _connection(door: Door) -> socket.socket:
 
 
 def _rest(connection: socket.socket) -> bytes:
-    """All that comes until the other side closes."""
+    """Read until the other side closes."""
     return b"".join(iter(lambda: connection.recv(4096), b""))
 
 
@@ -171,14 +171,14 @@ def test_an_example_is_short_enough_to_be_read(path: Path) -> None:
 
 
 def test_the_django_store_passes_the_kit_of_the_core(tmp_path: Path) -> None:
-    """All but one check: the example has one file, so two stores of it are one."""
+    """Pass all checks but one: the example has one file, so two stores of it are one."""
     report = check_store(lambda: django_store(tmp_path), reopen=_reopen)
     assert [flaw.check for flaw in report.flaws] == ["two stores share nothing"], str(report)
 
 
 @pytest.mark.parametrize("letter", ["a", "名", "😀", "\ufdfa"])
 def test_the_longest_names_fit_into_the_columns_of_the_django_store(tmp_path: Path, letter: str) -> None:
-    """SQLite keeps what is too long as well; other databases do not."""
+    """Judge the columns by Django, as SQLite keeps what is too long and other databases do not."""
     store = django_store(tmp_path)
     from django_store import StoredRecord
 
@@ -192,7 +192,7 @@ def test_the_longest_names_fit_into_the_columns_of_the_django_store(tmp_path: Pa
 
 
 def _reopen(store: Store) -> Store:
-    """The next statement opens the file anew."""
+    """Close the file, which the next statement opens anew."""
     from django.db import connection
 
     connection.close()

@@ -1,4 +1,4 @@
-"""The past of the demonstration is one that a server had, as its command line and its summaries tell it."""
+"""The demonstration's past is like a real server's: its audit trail and its summaries show it."""
 
 import json
 from collections import Counter

@@ -68,7 +68,7 @@ def test_a_file_without_its_world_or_seed_is_refused(
 
 
 @pytest.mark.parametrize("command", [["replay"], ["simulate", "--replay"]])
-def test_a_file_that_cannot_be_read_is_told_in_one_line(
+def test_a_file_that_cannot_be_read_is_refused_in_one_line(
     command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     missing, binary = tmp_path / "missing", tmp_path / "binary"

@@ -20,7 +20,7 @@ def imports_of(path: Path) -> set[str]:
 
 
 def files_of(module: str) -> list[Path]:
-    """Return the file of a module of this repository, or None."""
+    """Return the files of a module of this repository."""
     base = ROOT.joinpath(*module.split("."))
     return [path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()]
 
@@ -42,7 +42,7 @@ def test_the_judges_reach_no_module_of_the_core_net_or_web() -> None:
     assert not {module for module in reached if module.startswith("ostiary")}
 
 
-def test_nobody_but_the_fuzzers_and_tests_imports_them() -> None:
+def test_the_product_imports_no_fuzzer_and_no_test() -> None:
     for folder in ("core", "net", "web"):
         for path in (ROOT / folder).rglob("*.py"):
             foreign = {module for module in imports_of(path) if module.split(".")[0] in ("fuzz", "tests")}

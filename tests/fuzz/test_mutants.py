@@ -1,4 +1,4 @@
-"""Mutants: what is made of a module, who is asked, and that a judge who sees nothing is seen."""
+"""Mutants of a module are made and judged, and a judge that notices nothing is reported."""
 
 import os
 from collections import Counter

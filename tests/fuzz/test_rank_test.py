@@ -1,4 +1,4 @@
-"""The test of ranks gives the figures that one gets by hand, and sees what is there and nothing else."""
+"""The test of ranks gives the figures of a calculation by hand, and sees a shift only if there is one."""
 
 from random import Random
 

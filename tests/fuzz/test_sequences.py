@@ -136,7 +136,7 @@ FAILED in world fixed: 4 of 6 steps show it
 
 
 @pytest.mark.parametrize("name, steps, expected", STORIES)
-def test_a_failure_is_told_in_few_lines(name: str, steps: list[Step], expected: str) -> None:
+def test_a_failure_is_printed_in_few_lines(name: str, steps: list[Step], expected: str) -> None:
     with fault(name).plant():
         told = story(Failure(trace.FIXED, tuple(steps), trace.replay(trace.FIXED, steps).violations))
     lines = told.splitlines()
@@ -167,7 +167,7 @@ def test_a_campaign_fails_that_did_not_reach_what_it_should(capsys: pytest.Captu
     assert "FAILED: rows not taken" in capsys.readouterr().err
 
 
-def test_a_failure_is_told_before_the_figures(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failure_is_printed_before_the_figures(capsys: pytest.CaptureFixture[str]) -> None:
     with redirect_stderr(sys.stdout):
         assert conduct([Report(stories=[lambda: "the story"])], lambda *_: "the figures") == 1
     assert capsys.readouterr().out.splitlines()[:2] == ["the story", "the figures"]

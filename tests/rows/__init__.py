@@ -1,4 +1,4 @@
-"""Which test proves which row of the specification: the marker, and the list of rows there must be.
+"""The tests that prove the rows of the specification: the marker, and the list of all rows.
 
     @row("Session and tokens", "refresh with the current refresh token")
     def test_...

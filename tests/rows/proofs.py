@@ -1,4 +1,4 @@
-"""Which tests there are for each row: collected by pytest itself, so that what is listed is what runs."""
+"""The tests of each row, collected by pytest itself, so that the list has the tests that run."""
 
 import io
 from collections.abc import Iterable, Mapping
@@ -33,7 +33,7 @@ class _Collector:
 
 
 def collected_proofs() -> Mapping[tuple[str, str], tuple[Proof, ...]]:
-    """The tests of each row, by table and name. Raises `RuntimeError` if tests cannot be collected."""
+    """Return the tests of each row, by table and name. Raise `RuntimeError` if tests cannot be collected."""
     collector, output = _Collector(), io.StringIO()
     files = _find_marking_files()
     arguments = ["--collect-only", "-qq", "-p", "no:cacheprovider", f"--rootdir={ROOT}", *files]
@@ -45,7 +45,7 @@ def collected_proofs() -> Mapping[tuple[str, str], tuple[Proof, ...]]:
 
 
 def _find_marking_files() -> list[str]:
-    """The test files that have the marker; to import all the others takes several times as long."""
+    """Return the test files that have the marker; to import all others takes several times as long."""
     tests = (path for folder in Folder for path in sorted((ROOT / "tests" / folder).rglob("test_*.py")))
     return [str(path) for path in tests if "tests.rows" in path.read_text(encoding="utf-8")]
 
@@ -74,7 +74,7 @@ def _make_proofs(
 
 
 def find_unproved(proofs: Mapping[tuple[str, str], tuple[Proof, ...]]) -> list[tuple[str, Row]]:
-    """The rows that no test of the folder whose business they are proves."""
+    """Return the rows that no test of their own folder proves."""
     return [
         (table, row)
         for table, rows in TABLES.items()

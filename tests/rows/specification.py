@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 
 class Folder(StrEnum):
-    """Where the tests of a row stand."""
+    """The folder with the tests of a row."""
 
     CORE = "core"
     WEB = "web"

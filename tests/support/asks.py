@@ -1,4 +1,4 @@
-"""Events as the stories tell them: complete, with everything that a story does not speak of filled in."""
+"""Events for the stories, complete: with defaults for all that a story leaves out."""
 
 from base64 import urlsafe_b64encode
 from dataclasses import replace
@@ -20,12 +20,12 @@ _draws = count()
 
 
 def fresh_entropy() -> Entropy:
-    """32 bytes that no other event has."""
+    """Return 32 bytes that no other event has."""
     return Entropy(sha256(f"a story's draw {next(_draws)}".encode()).digest())
 
 
 def challenge_of(verifier: str) -> str:
-    """RFC 7636 §4.2, S256."""
+    """Return the S256 challenge of a verifier (RFC 7636 §4.2)."""
     return urlsafe_b64encode(sha256(verifier.encode()).digest()).rstrip(b"=").decode()
 
 
@@ -33,7 +33,7 @@ CHALLENGE = challenge_of(VERIFIER)
 
 
 def hash_of(password: str) -> str:
-    """Stands for the argon2id of a password; hashing is not the core's."""
+    """Return a text in place of a password's argon2id, as the core does not hash."""
     return f"hash of {password}"
 
 
@@ -49,7 +49,7 @@ def user(
     roles: tuple[str, ...] = (),
     must_change_password: bool = False,
 ) -> e.UserRegistered:
-    """The registration of an account whose password is "right"."""
+    """Register an account whose password is "right"."""
     return e.UserRegistered(
         caller=e.Operator(),
         fields={
@@ -67,23 +67,23 @@ def user(
 def credentials(
     client_id: str, secret: str, method: e.AuthenticationMethod = e.AuthenticationMethod.BASIC
 ) -> e.ClientCredentials:
-    """Whatever a stranger may send."""
+    """Make credentials with any secret."""
     return e.ClientCredentials(client_id=client_id, secret=Secret(secret), method=method)
 
 
 def role(code: str, *permissions: str) -> e.RoleRegistered:
-    """The registration of a role with these permissions, whose name is its code."""
+    """Register a role with these permissions, whose name is its code."""
     fields = {"code": code, "name": code.capitalize(), "permissions": list(permissions)}
     return e.RoleRegistered(caller=e.Operator(), fields=fields)
 
 
 def user_change(user_id: str, /, **fields: object) -> e.UserChanged:
-    """Other values for some fields of an account."""
+    """Change some fields of an account."""
     return e.UserChanged(caller=e.Operator(), user_id=user_id, fields=fields)
 
 
 def client_change(client_id: str = "app", /, **fields: object) -> e.ClientChanged:
-    """Other values for some fields of a client."""
+    """Change some fields of a client."""
     return e.ClientChanged(caller=e.Operator(), client_id=client_id, fields=fields)
 
 
@@ -98,7 +98,7 @@ def redeem(
     verifier: str | None = VERIFIER,
     user_agent: str | None = APP,
 ) -> e.CodeRedeemed:
-    """A code presented with everything right; an empty `redirect_uri` stands for the client's own."""
+    """Redeem a code with everything right; an empty `redirect_uri` stands for the client's own."""
     return e.CodeRedeemed(
         credentials=credentials,
         code=code,
@@ -118,7 +118,7 @@ def refresh(
     user_agent: str | None = APP,
     arrival: Arrival | None = None,
 ) -> e.RefreshRequested:
-    """The refresh token of a pair, presented."""
+    """Present the refresh token of a pair."""
     return e.RefreshRequested(
         credentials=credentials,
         refresh_token=spent.refresh_token if isinstance(spent, TokensIssued) else spent,
@@ -163,7 +163,7 @@ def caller_of(login: LoginIssued) -> e.SignedIn:
 
 
 def parameters(client_id: str | None = "app", **asked: Any) -> e.AuthorizationParameters:
-    """The query of `/sso` with everything right, `asked` in place of some of it; None leaves one out."""
+    """Return a right query of `/sso`, with `asked` in place of some of it; None leaves one out."""
     right = e.AuthorizationParameters(
         response_type="code",
         client_id=client_id,
@@ -204,7 +204,7 @@ def deny(login: LoginIssued, client_id: str | None = "app", **asked: str | None)
 def sign_in(
     username: str = "alice", against: str | None = hash_of("right"), **changed: Any
 ) -> e.SignInAttempted:
-    """The right password, verified against this hash; `changed` in place of some of it."""
+    """Enter the right password, verified against this hash; `changed` in place of some fields."""
     right = e.SignInAttempted(
         username=username,
         verified_against=against,
@@ -227,7 +227,7 @@ def login_refresh(
 
 
 def personal_token(login: LoginIssued, **changed: object) -> e.PersonalTokenCreated:
-    """A personal access token for a month; `changed` in place of some of its fields, `...` leaves one out."""
+    """Create a personal access token for a month; `changed` replaces fields, `...` leaves one out."""
     fields = {"name": "deploys", "permissions": (), "expiresInDays": 30, **changed}
     return e.PersonalTokenCreated(
         caller=caller_of(login),
@@ -239,7 +239,7 @@ def personal_token(login: LoginIssued, **changed: object) -> e.PersonalTokenCrea
 
 
 def phone_change(login: LoginIssued, phone: str, code: Secret, *, password: str = "right") -> e.PhoneChanged:
-    """The form for a new telephone number, filled in by the same user."""
+    """Enter a new telephone number as the user who is signed in."""
     return e.PhoneChanged(
         caller=caller_of(login),
         verified_against=hash_of("right"),
@@ -250,7 +250,7 @@ def phone_change(login: LoginIssued, phone: str, code: Secret, *, password: str 
 
 
 def password_change(login: LoginIssued, *, old: str = "right", new: str = "newer") -> e.PasswordChanged:
-    """The change-password form filled in by a user whose password on file is "right"."""
+    """Change the password of a user whose password on file is "right"."""
     return e.PasswordChanged(
         caller=caller_of(login),
         verified_against=hash_of("right"),

@@ -23,7 +23,7 @@ EXAMPLES: Final = Path(__file__).resolve().parents[2] / "docs" / "examples"
 _START_SECONDS: Final = 30
 _PATIENCE_MS: Final = 15_000
 
-# No background traffic of the browser's own: nothing but what the pages ask for is to be seen.
+# The browser itself asks for nothing, so that tests see only the requests of pages.
 _ARGUMENTS: Final = (
     "--no-sandbox",
     "--disable-gpu",
@@ -32,21 +32,21 @@ _ARGUMENTS: Final = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    # No name is looked up, and nobody else's machine is asked.
+    # No name is looked up, and no other machine is asked.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
 )
 
 
 @dataclass(frozen=True)
 class Household:
-    """Where the server and the third party are."""
+    """The addresses of the server and of the third party."""
 
     server: str
     shop: str
 
     @property
     def path(self) -> str:
-        """What every path of the server begins with."""
+        """The beginning of every path of the server."""
         return urlsplit(self.server).path
 
 
@@ -61,11 +61,11 @@ class Visitor:
     complaints: list[str] = field(default_factory=list)
 
     def open(self, path: str) -> None:
-        """A page of the server, with the server's own path or without."""
+        """Open a page of the server, by an address with the server's own path or without."""
         self.page.goto(self.household.server + path.removeprefix(self.household.path))
 
     def press(self, text: str) -> None:
-        """The button or link of the page's main part that says `text`."""
+        """Use the button or link of the page's main part that says `text`."""
         main = self.page.locator("main")
         main.locator(".menu").evaluate_all("menus => { for (const each of menus) each.open = true; }")
         main.locator("button, a").get_by_text(text, exact=True).or_(
@@ -73,14 +73,14 @@ class Visitor:
         ).first.click()
 
     def sign_in(self, username: str, password: str = PASSWORD) -> None:
-        """By the sign-in page, wherever it leads on to."""
+        """Sign in by the sign-in page."""
         if not self.path.endswith("/login"):
             self.open("/login")
         self.fill(username=username, password=password)
         self.page.locator("main button[type=submit]").click()
 
     def fill(self, **values: str) -> None:
-        """The fields of these identifiers."""
+        """Fill the fields of these identifiers."""
         for name, value in values.items():
             self.page.fill(f"#{name}", value)
 
@@ -93,17 +93,17 @@ class Visitor:
             self.agree()
 
     def agree(self) -> None:
-        """Yes to what the consent page asks, in whichever language it does."""
+        """Answer the consent page with yes, in any language."""
         self.page.locator("button[value=approve]").click()
 
     @property
     def path(self) -> str:
-        """Where the browser is."""
+        """The path of the page that is open."""
         return urlsplit(self.page.url).path.removeprefix(self.household.path)
 
     @property
     def text(self) -> str:
-        """What the page says."""
+        """The text of the page's main part."""
         return self.page.inner_text("main")
 
     @property
@@ -141,7 +141,7 @@ def register_client(administrator: Visitor, client_id: str, *redirect_uris: str)
 
 
 def chromium() -> str:
-    """Where the browser is; a test without one is skipped, unless browsers are required."""
+    """Return the path of the browser; without one skip the test, unless browsers are required."""
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if found is None:
         reason = "no chromium on PATH (Debian: apt-get install chromium)"
@@ -153,7 +153,7 @@ def chromium() -> str:
 
 @contextmanager
 def a_household(folder: Path, days: int = 0, /, **settings: str) -> Iterator[Household]:
-    """The demonstration for as long as the block runs, with a past of so many days."""
+    """Run the demonstration for as long as the block runs, with a past of so many days."""
     server, shop = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
     log = folder / "demo.log"
     environment = {
@@ -187,7 +187,7 @@ def a_household(folder: Path, days: int = 0, /, **settings: str) -> Iterator[Hou
 
 @contextmanager
 def a_browser() -> Iterator[Browser]:
-    """Debian's chromium, headless."""
+    """Run Debian's chromium, headless."""
     path = chromium()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=list(_ARGUMENTS))
@@ -199,7 +199,7 @@ def a_browser() -> Iterator[Browser]:
 
 @contextmanager
 def a_visitor(browser: Browser, household: Household, **profile: Any) -> Iterator[Visitor]:
-    """A profile of its own: no cookie of anybody else."""
+    """Yield a visitor with a profile of its own, without the cookies of others."""
     usual: dict[str, Any] = {"locale": "en-US", "viewport": {"width": 1280, "height": 800}}
     context = browser.new_context(**{**usual, **profile})
     context.set_default_timeout(_PATIENCE_MS)
@@ -219,11 +219,11 @@ def a_visitor(browser: Browser, household: Household, **profile: Any) -> Iterato
 
 
 _NAMED: Final = {"clients": "demo-shop", "roles": "auditor"}
-"""What the demonstration knows by a name; other tests open the pages of what is drawn."""
+"""Records with fixed names; other tests open the pages of records with drawn identifiers."""
 
 
 def _pages_below(beginning: str) -> Iterator[str]:
-    """The address of every page below a path; sheets are none."""
+    """Yield the address of every page below a path; sheets are none."""
     for method, path in rules():
         is_page = method == "GET" and not path.endswith(("/export", "/import-template", ".txt"))
         if is_page and f"{path}/".startswith(beginning):
@@ -240,4 +240,4 @@ ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "bob": ("/", "/sso", "/sso?client_id=nobody", "/password"),
     "admin": (*_pages_below("/account/"), "/admin/clients/console", *_pages_below("/admin/")),
 }
-"""The pages there are, by who is signed in, or nobody."""
+"""Every page, by the user who is signed in; "" without one."""

@@ -1,6 +1,6 @@
-"""Who calls the application: a program with Bearer tokens, a browser with cookies and forms.
+"""Callers of the application: a program with Bearer tokens, a browser with cookies and forms.
 
-Every answer that a program gets in a test is held to the API document, whatever the test is about.
+Every answer that a program gets in any test is compared with the API document.
 """
 
 import json
@@ -46,13 +46,13 @@ class Registered:
 
 
 class Caller(httpx.AsyncClient):
-    """Somebody who asks over HTTP."""
+    """A caller over HTTP."""
 
     is_held_to_document: bool = True
-    """The document is of our own two languages, and of addresses below the public path."""
+    """The document describes our own two languages, and addresses below the public path."""
 
     async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
-        """Every answer, and every request that is taken, is as the API document has it."""
+        """Compare every answer, and every request that is accepted, with the API document."""
         response = await super().send(request, **options)
         if self.is_held_to_document and not options.get("stream"):
             hold_to_document(response)
@@ -65,15 +65,15 @@ class Api(Caller):
     token: str | None = None
 
     async def service(self, operation: str, client: Registered, /, **form: str) -> httpx.Response:
-        """`token`, `introspect` or `revoke`, authenticated by Basic."""
+        """Call `token`, `introspect` or `revoke`, authenticated by Basic."""
         return await self.post(f"/api/oauth2/{operation}", data=form, auth=client.basic)
 
     async def refresh(self, client: Registered, token: str) -> httpx.Response:
-        """The answer to a refresh token."""
+        """Present a refresh token."""
         return await self.service("token", client, grant_type="refresh_token", refresh_token=token)
 
     async def is_active(self, client: Registered, token: str) -> bool:
-        """What the client is told of a token, and that it is told nothing else of one that is not active."""
+        """Whether introspection calls a token active; an answer about an inactive one has no other field."""
         answer = (await self.service("introspect", client, token=token)).json()
         assert answer["active"] or answer == {"active": False}
         return bool(answer["active"])
@@ -81,7 +81,7 @@ class Api(Caller):
     async def call(
         self, method: str, path: str, json: object = None, *, token: str | None = None, **options: Any
     ) -> httpx.Response:
-        """A call of the backend's own interface, with the Bearer token of the user who signed in here."""
+        """Call the server's own interface with the Bearer token of the user who signed in here."""
         bearer = token or self.token
         headers = {**options.pop("headers", {}), **({"Authorization": f"Bearer {bearer}"} if bearer else {})}
         if json is not None:
@@ -91,19 +91,19 @@ class Api(Caller):
     async def succeed(
         self, method: str, path: str, json: object = None, *, status: int = 200, **more: Any
     ) -> Any:
-        """The `data` of a call that goes well."""
+        """Return the `data` of a call, which must succeed."""
         return expect_success(await self.call(method, path, json, **more), status)
 
     async def fail(
         self, status: int, code: str, method: str, path: str, json: object = None, **more: Any
     ) -> dict[str, Any]:
-        """The whole envelope of a call that is refused so."""
+        """Return the whole envelope of a call, which must be refused so."""
         return expect_refusal(await self.call(method, path, json, **more), status, code)
 
     async def import_sheet(
         self, path: str, sheet: bytes | Sequence[Any], mode: str = "upsert", preview: str = "", **headers: str
     ) -> httpx.Response:
-        """The answer to a sheet, or to one with these rows, for the records at a path."""
+        """Import a sheet, or one with these rows, into the records at a path."""
         content = sheet if isinstance(sheet, bytes) else sheet_of(sheet)
         file, data = ("rows.xlsx", content, SHEET), {"mode": mode, "preview": preview}
         return await self.call("POST", f"{path}/import", files={"file": file}, data=data, headers=headers)
@@ -120,7 +120,7 @@ class Api(Caller):
 
 @dataclass
 class Form:
-    """A form of a page: where it goes and what it carries."""
+    """A form of a page: its target and its fields."""
 
     action: str
     method: str
@@ -149,14 +149,14 @@ class _Forms(HTMLParser):
 
 
 def forms_in(page: httpx.Response) -> list[Form]:
-    """The forms of a page, in order."""
+    """Return the forms of a page, in order."""
     parser = _Forms()
     parser.feed(page.text)
     return parser.forms
 
 
 def form_token_in(page: httpx.Response) -> str:
-    """What makes the forms of a page ours."""
+    """Return the token that all forms of a page carry."""
     [token] = {form.fields["form_token"] for form in forms_in(page) if "form_token" in form.fields}
     return token
 
@@ -188,7 +188,7 @@ class Browser(Caller):
         return await self.submit(page, {"username": username, "password": password}, to="/login")
 
     async def follow(self, response: httpx.Response) -> httpx.Response:
-        """Go where a redirect within the site leads."""
+        """Follow a redirect within the site."""
         assert response.status_code == 303, response.text
         assert response.headers["location"].startswith("/")
         return await self.get(urljoin(str(response.url), response.headers["location"]))
@@ -196,13 +196,13 @@ class Browser(Caller):
     async def sign_in(
         self, username: str = "admin", password: str = ADMIN_PASSWORD, *, return_to: str = "/"
     ) -> httpx.Response:
-        """Through the sign-in page."""
+        """Sign in by the sign-in page."""
         page = await self.get("/login", params={"next": return_to})
         return await self.log_in(page, username, password)
 
 
 def authorization(client_id: str | None = "app", **asked: str | None) -> dict[str, str]:
-    """The query of `/sso` with everything right, `asked` in place of some of it; None leaves one out."""
+    """Return a right query of `/sso`, with `asked` in place of some of it; None leaves one out."""
     right: dict[str, str | None] = {
         "response_type": "code",
         "client_id": client_id,
@@ -216,7 +216,7 @@ def authorization(client_id: str | None = "app", **asked: str | None) -> dict[st
 
 
 def registration(client_id: str, **fields: object) -> dict[str, object]:
-    """The body that registers a client which may do everything, `fields` in place of some of it."""
+    """Return a body that registers a client with all grants, with `fields` in place of some of it."""
     return {
         "clientId": client_id,
         "name": "The App",
@@ -229,13 +229,13 @@ def registration(client_id: str, **fields: object) -> dict[str, object]:
 
 
 def in_query(address: str, name: str) -> str:
-    """The one value of a parameter in an address."""
+    """Return the one value of a parameter in an address."""
     (value,) = parse_qs(urlsplit(address).query, strict_parsing=True)[name]
     return value
 
 
 def exchange_of(code: str) -> dict[str, str]:
-    """The fields of a right exchange of a code."""
+    """Return the fields of a right exchange of a code."""
     return {
         "grant_type": "authorization_code",
         "code": code,
@@ -245,12 +245,12 @@ def exchange_of(code: str) -> dict[str, str]:
 
 
 def sso(client_id: str | None = "app", **asked: str | None) -> str:
-    """The address of a consent page."""
+    """Return the address of a consent page."""
     return "/sso?" + urlencode(authorization(client_id, **asked))
 
 
 def expect_success(response: httpx.Response, status: int = 200) -> Any:
-    """The `data` of a success."""
+    """Return the `data` of an answer, which must be a success."""
     assert response.status_code == status, response.text
     _is_json(response)
     content = response.json()
@@ -260,7 +260,7 @@ def expect_success(response: httpx.Response, status: int = 200) -> Any:
 
 
 def expect_refusal(response: httpx.Response, status: int, code: str) -> dict[str, Any]:
-    """The whole envelope of a failure."""
+    """Return the whole envelope of an answer, which must be this failure."""
     assert (response.status_code, response.json().get("code")) == (status, code), response.text
     _is_json(response)
     content: dict[str, Any] = response.json()
@@ -279,7 +279,7 @@ def expect_refusal(response: httpx.Response, status: int, code: str) -> dict[str
 
 
 def fields_of(failure: dict[str, Any]) -> list[str]:
-    """The fields that a validation failure names."""
+    """Return the fields that a validation failure names."""
     return [error["path"] for error in failure["errors"]]
 
 
@@ -289,7 +289,7 @@ def _is_json(response: httpx.Response) -> None:
 
 
 _OF_EVERY_ADDRESS: Final = {405, 413}
-"""Another method, or more than the front door lets in: the same wherever it is."""
+"""Statuses for a wrong method or a body that is too large, which every address may answer."""
 
 APP: Final = create_app(Settings.from_environment({"API_DOCS_ENABLED": "true"}))
 DOCUMENT: Final = api_document(APP, version("ostiary"), LANGUAGES)
@@ -329,7 +329,7 @@ def _hold_request(operation: dict[str, Any], request: httpx.Request) -> None:
 
 @cache
 def _paths() -> list[tuple[re.Pattern[str], dict[str, Any]]]:
-    """The operations of the interface by method, those without a variable part first."""
+    """List the operations of the interface by method, those without a variable part first."""
     paths = sorted(DOCUMENT["paths"].items(), key=lambda path: "{" in path[0])
     return [(re.compile(re.sub(r"\{\w+\}", "[^/]+", path)), methods) for path, methods in paths]
 
@@ -344,7 +344,7 @@ def _operation(method: str, path: str) -> dict[str, Any] | None:
 
 @cache
 def _validator(name: str, status: str | None) -> jsonschema_rs.Validator:
-    """Of an answer with this status; of what is sent, without one."""
+    """Return the validator of an answer with this status; without one, of the request."""
     [operation] = (
         operation
         for methods in DOCUMENT["paths"].values()

@@ -1,4 +1,4 @@
-"""Connections to Hypercorn's own Trio server, in memory and over pairs of sockets, from where a test says."""
+"""Connections to Hypercorn's own Trio server, in memory and over pairs of sockets, from chosen addresses."""
 
 import os
 import socket
@@ -24,13 +24,13 @@ from ostiary_net.lane import start_door
 from ostiary_net.turns.service import Service
 
 PEER = "203.0.113.7"
-"""Where a client calls from, unless a test says otherwise."""
+"""The address of a client, unless a test gives another."""
 
 Stream = trio.abc.HalfCloseableStream
 
 
 class Kind(Enum):
-    """What a connection is made of: on a plain socket the lane lets it rest, in memory its task reads."""
+    """A connection on a plain socket, which rests in the lane, or in memory, which its task reads."""
 
     MEMORY = "memory"
     SOCKETS = "sockets"
@@ -65,7 +65,7 @@ def connect_stream(
     never_sends: bool = False,
     kind: Kind = Kind.MEMORY,
 ) -> Stream:
-    """The client's end of a new connection, served as Hypercorn serves one that it accepts.
+    """Return the client's end of a new connection, served as Hypercorn serves one that it accepts.
 
     With `never_sends` the server can send nothing, as to a client that does not read.
     """
@@ -79,7 +79,7 @@ def connect_stream(
 
 
 async def _serve(opened: Any, held: Any) -> None:
-    """Until it is over; then the one that accepted the connection closes it."""
+    """Run a connection until it is over, and close it, as the listener does that accepted it."""
     try:
         await opened.run()
     finally:
@@ -110,7 +110,7 @@ def _of_sockets(peer: str, never_sends: bool) -> tuple[Stream, Any]:
 
 
 def _fill(sending: trio.socket.SocketType) -> None:
-    """Until its other end takes no more."""
+    """Fill a socket until its other end takes no more."""
     with socket.socket(fileno=os.dup(sending.fileno())) as twin, suppress(BlockingIOError):
         twin.setblocking(False)
         while True:
@@ -128,7 +128,7 @@ _PATIENCE_SECONDS: Final = 30
 
 @asynccontextmanager
 async def opened_door(door: Door, guarded: Guard, service: Service) -> AsyncIterator[OpenTransport]:
-    """Transports through a door, for as long as it is open."""
+    """Yield a function that opens transports through a door."""
     if door == "guard":
         yield lambda source: _Called(guarded, source)
         return

@@ -17,7 +17,7 @@ from python_calamine import CalamineWorkbook
 
 
 def png(width: int = 2, height: int = 3, *, filling: int = 0) -> bytes:
-    """A black picture, `filling` bytes longer than it need be."""
+    """Make a black picture, `filling` bytes longer than it need be."""
 
     def chunk(name: bytes, content: bytes) -> bytes:
         return (
@@ -36,7 +36,7 @@ def png(width: int = 2, height: int = 3, *, filling: int = 0) -> bytes:
 
 
 def jpeg(width: int = 2, height: int = 3, *, frame: int = 0xC0, before: bytes = b"") -> bytes:
-    """The segments up to and with the frame header; `before` stands right after the first marker."""
+    """Make the segments up to and with the frame header; `before` follows the first marker."""
     application = b"\xff\xe0\x00\x10JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x00\x00"
     header = (
         struct.pack(">BBHBHHB", 0xFF, frame, 17, 8, height, width, 3)
@@ -76,7 +76,7 @@ MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
 
 def sheet_of(rows: Sequence[Any]) -> bytes:
-    """A sheet with these cells."""
+    """Make a sheet with these cells."""
     file = BytesIO()
     book = xlsxwriter.Workbook(file, {"strings_to_formulas": False, "strings_to_urls": False})
     sheet = book.add_worksheet()
@@ -89,13 +89,13 @@ def sheet_of(rows: Sequence[Any]) -> bytes:
 
 
 def rows_of(content: bytes, sheet: int = 0) -> list[list[Any]]:
-    """All cells of a sheet."""
+    """Return all cells of a sheet."""
     with CalamineWorkbook.from_filelike(BytesIO(content)) as book:
         return book.get_sheet_by_index(sheet).to_python(skip_empty_area=False)
 
 
 def zip_of(members: dict[str, bytes]) -> bytes:
-    """A ZIP file with anything in it."""
+    """Make a ZIP file with these members."""
     file = BytesIO()
     with ZipFile(file, "w", ZIP_DEFLATED) as packed:
         for name, content in members.items():
@@ -104,7 +104,7 @@ def zip_of(members: dict[str, bytes]) -> bytes:
 
 
 def book_around(sheet: bytes, **more: bytes) -> bytes:
-    """The least that is a sheet, with this in it."""
+    """Make the smallest workbook around the XML of a sheet."""
     return zip_of(
         {
             "_rels/.rels": f'<Relationships xmlns="{_PACKAGE}"><Relationship Id="rId1" '
@@ -120,12 +120,12 @@ def book_around(sheet: bytes, **more: bytes) -> bytes:
 
 
 def cells(inside: str, before: str = "") -> bytes:
-    """The XML of a sheet around its rows."""
+    """Make the XML of a sheet around its rows."""
     return f'{before}<worksheet xmlns="{MAIN}"><sheetData>{inside}</sheetData></worksheet>'.encode()
 
 
 def shared_texts(*texts: str) -> dict[str, bytes]:
-    """The member that holds what cells refer to."""
+    """Make the member that holds the texts to which cells refer."""
     return {"xl/sharedStrings.xml": f'<sst xmlns="{MAIN}">{"".join(texts)}</sst>'.encode()}
 
 

@@ -1,4 +1,4 @@
-"""What must hold of a catalogue of texts, and a third language, made up: all of it in one module."""
+"""Checks of catalogues of texts, and a made-up third language."""
 
 import ast
 import re
@@ -13,8 +13,7 @@ _FORMS = re.compile(r"\{count:([^{}]*(?:\{[a-z]+\}[^{}]*)*)\}")
 
 
 def assert_says_the_same(language: Language, as_in: Language) -> None:
-    """A language has a text for every key of another, with the same values filled in and the plural forms of
-    its own rule."""
+    """Check that a language has every text of another, with the same values and its own plural forms."""
     assert language.texts.keys() == as_in.texts.keys()
     categories = {language.plural_category(count) for count in (*range(1_001), 1_000_000)} | {"other"}
     for key, text in language.texts.items():
@@ -27,7 +26,7 @@ def assert_says_the_same(language: Language, as_in: Language) -> None:
 
 
 def _placeholders(text: str) -> set[str]:
-    """What is filled in, the words for a number included."""
+    """Return the names that are filled in, those in plural forms included."""
     return {
         name
         for _, field, forms, _ in Formatter().parse(text)
@@ -37,7 +36,7 @@ def _placeholders(text: str) -> set[str]:
 
 
 def strings_in(folder: Path) -> Iterator[str]:
-    """Every string in the source under a folder, but for the texts themselves."""
+    """Yield every string in the source under a folder, without the texts themselves."""
     for path in folder.rglob("*.py"):
         if path.parent.name != "texts":
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -46,7 +45,7 @@ def strings_in(folder: Path) -> Iterator[str]:
 
 
 def keys_in(strings: Iterable[str], language: Language) -> set[str]:
-    """Those strings that look like keys of a catalogue."""
+    """Return the strings that look like keys of a catalogue."""
     families = "|".join({key.partition(".")[0] for key in language.texts})
     return {string for string in strings if re.fullmatch(rf"(?:{families})\.[A-Za-z_.]*[A-Za-z_]", string)}
 
@@ -63,7 +62,7 @@ def _wrap_text(text: str) -> str:
 
 
 def made_up(english: Language) -> Language:
-    """It with a text for every key of English."""
+    """Make a language with a text for every key of English."""
     return Language(
         tag="qaa-QM",  # ISO 639-2 keeps qaa for local use
         name="«Made up»",

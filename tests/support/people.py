@@ -19,13 +19,13 @@ HOLDERS_PASSWORD = "the holder's"
 async def with_phone(
     served: Served, username: str = "anna", phone: str | None = ANNAS_PHONE, **fields: object
 ) -> str:
-    """An account with a telephone, whose password is its name and " password"; its identifier."""
+    """Make an account with a telephone, whose password is its name and " password"; return its id."""
     names = {"name": username.capitalize(), "phone": phone}
     return await served.user(username, f"{username} password", **{**names, **fields})
 
 
 def new_number(code: str, password: object = PASSWORD, phone: str = NEW_PHONE) -> dict[str, Any]:
-    """The body of a change to a new number."""
+    """Return the body of a change to a new number."""
     return {"phone": phone, "code": code, "password": password}
 
 
@@ -36,7 +36,7 @@ async def sign_in(served: Served, username: str = "anna", password: str | None =
 
 
 def outbox(served: Served) -> list[dict[str, Any]]:
-    """Every message that was sent."""
+    """Return every text message that was sent."""
     path = served.application.settings.sms_outbox
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [json.loads(line) for line in lines]
@@ -45,7 +45,7 @@ def outbox(served: Served) -> list[dict[str, Any]]:
 async def code_sent_to(
     served: Served, phone: str, purpose: str, api: Api | None = None, **options: Any
 ) -> str:
-    """Ask for a code; the one that the telephone shows."""
+    """Ask for a code; return the one that the telephone shows."""
     sent = len(outbox(served))
     body = {"phone": phone, "purpose": purpose}
     assert (
@@ -59,8 +59,8 @@ async def code_sent_to(
 
 @dataclass
 class Open:
-    """What one user has open: two login sessions, and at a client one session that was refreshed, one that
-    was not, and a code that nobody redeemed."""
+    """Sessions of one user: two login sessions, at a client one that was refreshed and one that was not, and
+    a code that was not redeemed."""
 
     served: Served
     client: Registered
@@ -72,7 +72,7 @@ class Open:
     code: str
 
     async def living(self) -> set[str]:
-        """What of it is still good, by every way to use it."""
+        """Return what is still good, tried in every way to use it."""
         api, found = self.served.api(), set()
         for name, pair in (("rotated", self.rotated), ("fresh", self.fresh)):
             for kind in ("access_token", "refresh_token"):
@@ -87,7 +87,7 @@ class Open:
         return found
 
     async def assert_dead(self) -> None:
-        """Nothing is good, nothing can be refreshed or redeemed, and trying changes nothing."""
+        """Check that nothing is good, nothing can be refreshed or redeemed, and trying changes nothing."""
         assert await self.living() <= {"login here"}
         api, before = self.served.api(), self.served.records()
         for pair in (self.rotated, self.fresh):
@@ -106,7 +106,7 @@ class Open:
         assert self.served.records() == before
 
     async def assert_all_alive(self) -> None:
-        """Everything is good, and the refresh tokens and the code do what they are for."""
+        """Check that everything is good, and that the refresh tokens and the code can be used."""
         assert await self.living() == EVERYTHING
         api = self.served.api()
         for pair in (self.rotated, self.fresh):
@@ -155,7 +155,7 @@ async def everything_open(served: Served, client: Registered, username: str = "a
 
 
 async def holder_of(served: Served, *permissions: Permission, username: str = "holder") -> Api:
-    """A program signed in by an account with a role that allows this and no more."""
+    """Sign a program in by an account with a role that allows this and no more."""
     role = RoleRegistered(
         caller=Operator(),
         fields={"code": f"role-of-{username}", "name": "A role", "permissions": list(permissions)},
@@ -167,6 +167,6 @@ async def holder_of(served: Served, *permissions: Permission, username: str = "h
 
 
 async def browser_of(served: Served, *permissions: Permission, username: str = "holder") -> Browser:
-    """A browser at which an account signed in whose role allows this and no more."""
+    """Sign a browser in by an account with a role that allows this and no more."""
     await holder_of(served, *permissions, username=username)
     return await served.sign_in_browser(username, HOLDERS_PASSWORD)

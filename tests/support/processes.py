@@ -42,7 +42,7 @@ def free_port() -> int:
 
 @dataclass(frozen=True)
 class Certificate:
-    """For localhost, signed by itself."""
+    """A certificate for localhost, signed by itself."""
 
     certificate: Path
     key: Path
@@ -74,7 +74,7 @@ _PATIENCE_SECONDS = 30
 
 
 def wait_until(is_so: Callable[[], object], expected: object = "") -> None:
-    """Ask until it is so, as soon as a busy machine may take."""
+    """Ask until it is so, for as long as a busy machine may take."""
     until = time.monotonic() + _PATIENCE_SECONDS
     while not is_so():
         assert time.monotonic() < until, expected
@@ -83,7 +83,7 @@ def wait_until(is_so: Callable[[], object], expected: object = "") -> None:
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command did."""
+    """A command's exit code and output."""
 
     exit_code: int
     out: str
@@ -91,18 +91,18 @@ class Ran:
 
     @property
     def json(self) -> Any:
-        """What a script reads; the command went well."""
+        """The JSON that a script reads; the command must succeed."""
         assert self.exit_code == 0, self.err
         return json.loads(self.out)
 
     @property
     def lines(self) -> list[str]:
-        """What a person reads; the command went well."""
+        """The lines that a person reads; the command must succeed."""
         assert self.exit_code == 0, self.err
         return self.out.splitlines()
 
     def expect_refusal(self, code: str) -> dict[str, Any]:
-        """The refusal that a script reads."""
+        """Return the refusal that a script reads."""
         assert (self.exit_code, self.out) == (1, ""), self.out + self.err
         content: dict[str, Any] = json.loads(self.err)
         assert set(content) - {"name"} == {"code", "msg", "errors"}
@@ -111,29 +111,29 @@ class Ran:
 
 
 class Process(subprocess.Popen[str]):
-    """A process whose streams a test reads; it is told to stop if a block around it ends."""
+    """A process whose streams a test reads; it is terminated when the block around it ends."""
 
     @property
     def out(self) -> IO[str]:
-        """What it says on standard output."""
+        """Standard output of the process."""
         assert self.stdout is not None
         return self.stdout
 
     @property
     def err(self) -> IO[str]:
-        """What it says on standard error."""
+        """Standard error of the process."""
         assert self.stderr is not None
         return self.stderr
 
     def read_address(self) -> str:
-        """The address in the first line of a server."""
+        """Return the address in the first line of a server."""
         said = self.out.readline()
         found = re.search(r"https?://\S+", said)
         assert found, f"the server said {said!r}"
         return found[0]
 
     def stop(self) -> None:
-        """Tell it to stop, which it does in time and with 0."""
+        """Stop it, and expect it to end in time and with 0."""
         self.terminate()
         assert self.wait(_PATIENCE_SECONDS) == 0
 
@@ -205,7 +205,7 @@ class ForkedServer(Server):
 
 
 def _open_pipe() -> tuple[IO[str], int]:
-    """A pipe: the end that a test reads, and the other."""
+    """Open a pipe; return the end that a test reads, and the other."""
     reads, writes = os.pipe()
     return open(reads, encoding="utf-8"), writes
 
@@ -230,7 +230,7 @@ class Machine:
         }
 
     def run(self, *words: str, stdin: str | bytes | None = None, env: Mapping[str, str] | None = None) -> Ran:
-        """A command, in this process."""
+        """Run a command in this process."""
         with patch.dict(os.environ), patch.object(tempfile, "tempdir", None):  # which a command may choose
             result = CliRunner().invoke(
                 main, words, input=stdin, env={**self.environment, **(env or {})}, obj=self.languages
@@ -247,28 +247,28 @@ class Machine:
         return Ran(result.exit_code, out, err)
 
     def script(self, *words: str, stdin: str | bytes | None = None) -> Any:
-        """What a command that goes well prints for scripts."""
+        """Return what a command prints for scripts; it must succeed."""
         return self.run(*words, "--json", stdin=stdin).json
 
     def client(self) -> str:
-        """A client called `app` that asks for itself; its secret."""
+        """Register a client called `app` that asks for itself; return its secret."""
         words = ("client", "create", "app", "--redirect-uri", "https://app.example/callback")
         return str(self.script(*words, "--grant", "client_credentials")["secret"])
 
     def start(self, *words: str, stderr: int = 2, settings: Mapping[str, str] | None = None) -> Process:
-        """A command in a process of its own, as it starts; `serve` by default."""
+        """Start a command, `serve` by default, in a process of its own."""
         environment = {**os.environ, **self.environment, **(settings or {})}
         return ForkedProcess(words or ("serve",), environment, stderr=stderr)
 
     @contextmanager
     def serving(self) -> Iterator[str]:
-        """A server on the same database; its address."""
+        """Run a server on the same database; yield its address."""
         with self.start() as process:
             yield process.read_address()
 
 
 def token(address: str, secret: str) -> str:
-    """An access token of `app` for itself."""
+    """Return an access token of `app` for itself."""
     form = {"grant_type": "client_credentials"}
     answer = httpx.post(f"{address}/api/oauth2/token", data=form, auth=("app", secret), timeout=60)
     assert answer.status_code == 200, answer.text
@@ -276,7 +276,7 @@ def token(address: str, secret: str) -> str:
 
 
 def is_active(address: str, secret: str, asked: str) -> bool:
-    """What `app` is told of a token."""
+    """Whether introspection by `app` calls a token active."""
     answer = httpx.post(f"{address}/api/oauth2/introspect", data={"token": asked}, auth=("app", secret))
     return bool(answer.json()["active"])
 

@@ -1,7 +1,7 @@
 """The application behind its front door, over a store of the test's own, without sockets.
 
-    served.api()        somebody's program: Bearer tokens, JSON, client secrets
-    served.browser()    somebody's browser: cookies, pages, forms
+    served.api()        a program: Bearer tokens, JSON, client secrets
+    served.browser()    a browser: cookies, pages, forms
 
 Time stands still until `served.clock` is set on, and passwords cost next to nothing.
 """
@@ -59,14 +59,14 @@ Serve = Callable[..., AbstractAsyncContextManager["Served"]]
 
 
 def on_disk(settings: Settings) -> AbstractContextManager[Any]:
-    """The real store on its file."""
+    """Open the real store on its file."""
     assert isinstance(settings.database, SQLiteFile)
     return SQLiteStore(settings.database.path, policy=make_policy(settings))
 
 
 @dataclass
 class Served:
-    """A running application and all that a test may want to lay hands on."""
+    """A running application and all its parts that a test may need."""
 
     app: Any
     application: Application
@@ -92,23 +92,23 @@ class Served:
         )
 
     async def sign_in_browser(self, *credentials: str) -> Browser:
-        """A browser that somebody signed in at, the first administrator by default."""
+        """Sign in at a new browser, as the first administrator by default."""
         browser = self.browser()
         await browser.sign_in(*credentials)
         return browser
 
     async def administrator(self) -> Api:
-        """A program that the first administrator signed in."""
+        """Sign the first administrator in; return the program that calls as this user."""
         api = self.api()
         await api.sign_in()
         return api
 
     async def decide(self, event: Event) -> Any:
-        """What happens behind the interface; the reply."""
+        """Decide an event behind the interface; return the reply."""
         return (await self.service.decide(event, origin())).reply
 
     async def user(self, username: str = "anna", password: str = "anna's password", **fields: object) -> str:
-        """An account without any role; its identifier."""
+        """Make an account without any role; return its identifier."""
         event = UserRegistered(
             caller=Operator(),
             fields={"username": username, "name": "Anna Ng", "mustChangePassword": False, **fields},
@@ -120,21 +120,21 @@ class Served:
         return reply.user.user_id
 
     async def client(self, client_id: str = "app", **fields: object) -> Registered:
-        """A client that may do everything, registered over the interface."""
+        """Register a client with all grants over the interface."""
         api = await self.administrator()
         response = await api.call("POST", "/api/oauth/clients", registration(client_id, **fields))
         assert response.status_code == 201, response.text
         return Registered(client_id, response.json()["data"]["secret"])
 
     async def code(self, api: Api, client_id: str = "app", **asked: str | None) -> str:
-        """A code for the user who is signed in at `api`, approved over the interface."""
+        """Give consent over the interface as the user who is signed in at `api`; return the code."""
         body = {**authorization(client_id, **asked), "approve": True}
         response = await api.call("POST", "/api/oauth2/authorize", body)
         assert response.status_code == 200, response.text
         return in_query(response.json()["data"]["redirectTo"], "code")
 
     async def tokens(self, client: Registered, username: str = "admin", password: str = "") -> dict[str, Any]:
-        """A session of the client for a user: its token response."""
+        """Begin a session of the client for a user; return the token response."""
         api = self.api()
         await api.sign_in(username, password or ADMIN_PASSWORD)
         code = await self.code(api, client.client_id)
@@ -144,12 +144,12 @@ class Served:
         return issued
 
     def audit(self) -> tuple[AuditEntry, ...]:
-        """The audit trail, the oldest first."""
+        """Return the audit trail, the oldest entry first."""
         entries: tuple[AuditEntry, ...] = self.store.audit()
         return entries
 
     def records(self) -> dict[Table, frozenset[Record]]:
-        """Everything that is stored."""
+        """Return everything that is stored."""
         return {table: frozenset(self.store.records(table)) for table in RECORD_TABLES}
 
 
@@ -188,7 +188,7 @@ async def serving(
     upkeep: Upkeep = NO_UPKEEP,
     **environment: str,
 ) -> AsyncIterator[Served]:
-    """The application with these settings, and an administrator whose password is known."""
+    """Serve the application with these settings, and an administrator whose password is known."""
     given = {
         "DATABASE_URL": f"sqlite:///{folder / 'ostiary.db'}",
         "DATA_DIR": str(folder),
@@ -236,7 +236,7 @@ async def serving(
 
 
 def ask_once(folder: Path, ask: Callable[[Served], Awaitable[T]]) -> T:
-    """What the application answers on what commands left in a folder."""
+    """Ask the application about what commands left in a folder."""
 
     async def run() -> T:
         async with serving(folder) as served:
@@ -246,7 +246,7 @@ def ask_once(folder: Path, ask: Callable[[Served], Awaitable[T]]) -> T:
 
 
 def in_memory(store: PlainStore | None = None) -> OpenStore:
-    """The reference store."""
+    """Return a function that opens the reference store."""
     return lambda settings: nullcontext(store or PlainStore())
 
 
@@ -255,7 +255,7 @@ VARIABLE: Final = re.compile(r"<[^>]+>")
 
 @cache
 def rules(**environment: str) -> tuple[tuple[str, str], ...]:
-    """Every method and path there is, the variable parts of a path in angle brackets."""
+    """List every method and path, with variable parts of a path in angle brackets."""
     return tuple(
         (method, str(rule.rule))
         for rule in create_app(Settings.from_environment(environment)).url_map.iter_rules()
@@ -264,5 +264,5 @@ def rules(**environment: str) -> tuple[tuple[str, str], ...]:
 
 
 def routes(prefix: str = "/") -> list[tuple[str, str]]:
-    """Every method and path there is, with a value for each variable part."""
+    """List every method and path, with a value for each variable part."""
     return [(method, VARIABLE.sub("1", path)) for method, path in rules() if path.startswith(prefix)]

@@ -69,7 +69,7 @@ class HandClock(SystemClock):
 
 
 class PlainStore(ServerMemoryStore):
-    """The reference store with what a server asks of one, telling what its turns were made of."""
+    """The reference store with what a server asks of one, which keeps the events of its turns."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -286,7 +286,7 @@ def make_scenario() -> tuple[EventBatch, ...]:
 
 
 def live(store: ContractStore) -> list[tuple[Event, Decision]]:
-    """Let a store live it, a batch a turn; what each event led to."""
+    """Let a store live the scenario, a batch a turn; return each event with its decision."""
     told: list[tuple[Event, Decision]] = []
     for batch in make_scenario():
         origins = [origin_of(place) for place in range(len(told), len(told) + len(batch.events))]

@@ -7,7 +7,7 @@
 
 `given` makes a world by events alone, as an administrator would. `when` decides one event, and checks on the
 way what must hold of every decision: that it is the same when decided again, that reading changed nothing,
-and that each fact tells what acted, without which `when` then hands the facts out.
+and that each fact names what acted. It returns the facts without that.
 """
 
 import json
@@ -68,7 +68,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one event led to."""
+    """The decision on one event."""
 
     decision: Decision
 
@@ -88,7 +88,7 @@ class Outcome:
     def then(
         self, reply: type[R], *, changes: Sequence[str] | None = None, facts: Sequence[FactKind] | None = None
     ) -> R:
-        """The reply, which is of this kind; changes and facts are looked at when they are named."""
+        """Return the reply, which must be of this kind; compare changes and facts if they are given."""
         assert isinstance(self.reply, reply), f"expected {reply.__name__}, got {self.reply!r}"
         self._look(changes, facts)
         return self.reply
@@ -101,9 +101,9 @@ class Outcome:
         facts: Sequence[FactKind] | None = None,
         error: str | None = None,
     ) -> None:
-        """The event is refused for this reason, and changes nothing but what is named.
+        """Expect this refusal, which changes nothing but what is named.
 
-        `error` is what a third party is told of it at the token endpoint, with status 400.
+        With `error`, the token endpoint must answer it with status 400 and this error.
         """
         assert isinstance(self.reply, Refused), f"expected a refusal ({why}), got {self.reply!r}"
         assert self.reply.why is why
@@ -113,7 +113,7 @@ class Outcome:
             assert (answer.status, json.loads(answer.body)["error"]) == (400, error)
 
     def then_faults(self) -> dict[str, FieldRule | Why]:
-        """The bad fields that the event is refused for, and the rule each broke; nothing changes."""
+        """Return the bad fields for which the event is refused, and the rule that each broke."""
         self.then_refused(Why.FIELDS_INVALID)
         assert isinstance(self.reply, Refused)
         return {fault.path: fault.rule for fault in self.reply.faults}
@@ -148,7 +148,7 @@ class World:
     # --- given, when
 
     def given(self, *events: e.Event) -> "World":
-        """Let events happen that nobody may refuse here; clients' secrets and users' ids are remembered."""
+        """Let events happen, none of which may be refused; remember clients' secrets and users' ids."""
         for event in events:
             match self.when(event).reply:
                 case SecretIssued(client=made, secret=secret):
@@ -179,7 +179,7 @@ class World:
         )
 
     def _find_acting(self, event: e.Event) -> Acting:
-        """What acts in an event, from its caller's token as it is stored before it is decided."""
+        """Return what acts in an event, by its caller's token as it is stored before the decision."""
         if isinstance(event, e.AdministratorRefused):
             return event.acting
         first = event.events[0] if isinstance(event, e.BatchRequested) and event.events else event
@@ -202,7 +202,7 @@ class World:
     def decide(self, kind: Callable[..., e.Event], by: str = "", **asked: Any) -> Decision:
         """Decide an event of the operator, or of a user who signs in for it.
 
-        The decision is without what it tells the runtime of refused administrators (`users/refusals.py`).
+        Return the decision without its facts about refused administrators (`users/refusals.py`).
         """
         decision = self.when(kind(caller=self.caller(by) if by else e.Operator(), **asked)).decision
         facts = tuple(fact for fact in decision.facts if fact.kind is not FactKind.REFUSED)
@@ -216,7 +216,7 @@ class World:
     # --- what is known from outside
 
     def basic(self, client_id: str = "app") -> e.ClientCredentials:
-        """The right credentials of a client, as HTTP Basic has them."""
+        """Return the right credentials of a client, by HTTP Basic."""
         return e.ClientCredentials(
             client_id=client_id, secret=self.secrets[client_id], method=e.AuthenticationMethod.BASIC
         )
@@ -240,7 +240,7 @@ class World:
         return all(self.is_active(token, client_id) for token in tokens_of(pairs))
 
     def assert_ended(self, pair: TokensIssued) -> None:
-        """Neither token of this pair is good for anything."""
+        """Check that neither token of this pair is good for anything."""
         assert not self.any_active(pair)
         self.when(asks.refresh(self.basic(), pair)).then_refused(Why.SESSION_ENDED, error="invalid_grant")
         self.when(asks.profile(pair.access_token)).then_refused(Why.NOT_SIGNED_IN)
@@ -248,7 +248,7 @@ class World:
     # --- what is stored, for what cannot be seen from outside
 
     def the_session(self, kind: str = "authorization_code") -> Session:
-        """The only session of its kind."""
+        """Return the only session of its kind."""
         [session] = [s for s in self._all(Session, Table.SESSION) if s.kind == kind]
         return session
 
@@ -278,20 +278,20 @@ class World:
         return record
 
     def everything(self) -> dict[Key, object]:
-        """All records, to see that nothing changed."""
+        """Return all records, to see that nothing changed."""
         return {record.key: record for table in RECORD_TABLES for record in self.store.records(table)}
 
     def _all(self, kind: type[R], table: Table) -> list[R]:
         return [record for record in self.store.records(table) if isinstance(record, kind)]
 
-    # --- the way up to a token, told once
+    # --- the way to a token
 
     def login(self, username: str = "alice", password: str = "right") -> LoginIssued:
-        """Sign in; every password is "right" unless told otherwise."""
+        """Sign in; the default of every password is "right"."""
         return self.sign_in(username, password).then(LoginIssued)
 
     def caller(self, username: str = "alice") -> e.SignedIn:
-        """A user who signs in for the occasion."""
+        """Sign a user in; return the caller."""
         return asks.caller_of(self.login(username))
 
     def sign_in(self, username: str = "alice", password: str = "right") -> Outcome:
@@ -301,29 +301,29 @@ class World:
         return self.when(asks.sign_in(username, on_file.password_hash, password_matches=matches))
 
     def code(self, username: str = "alice", client_id: str = "app", **asked: str | None) -> Secret:
-        """A fresh code: the user signs in and approves."""
+        """Let a user sign in and approve; return the code."""
         login = self.login(username)
         issued = self.when(asks.approve(login, client_id=client_id, **asked)).then(CodeIssued)
         return code_in(issued)
 
     def tokens(self, username: str = "alice", client_id: str = "app") -> TokensIssued:
-        """A fresh pair: the user signs in and approves, and the client redeems the code."""
+        """Let a user sign in and approve, and the client redeem the code; return the pair."""
         code = self.code(username, client_id)
         return self.when(asks.redeem(self.basic(client_id), code)).then(TokensIssued)
 
     def machine_token(self, client_id: str = "app") -> Secret:
-        """A token by client credentials."""
+        """Return a token by client credentials."""
         return self.when(asks.machine(self.basic(client_id))).then(TokensIssued).access_token
 
 
 def code_in(issued: CodeIssued) -> Secret:
-    """The code in the address that the browser is sent to."""
+    """Return the code in the address to which the browser is sent."""
     [code] = parse_qs(urlsplit(issued.redirect_to.reveal()).query)["code"]
     return Secret(code)
 
 
 def client(client_id: str = "app", /, **fields: object) -> e.ClientRegistered:
-    """The registration of a client that may do everything; `fields` in place of some of its fields."""
+    """Register a client with all grants; `fields` in place of some of its fields."""
     return e.ClientRegistered(
         caller=e.Operator(),
         fields={
@@ -343,7 +343,7 @@ user = asks.user
 
 
 def given(*events: e.Event, policy: Policy = SPECIFICATION, store: MemoryStore | None = None) -> World:
-    """A world in which these events happened; with none, one client "app" and one user "alice".
+    """Make a world in which these events happened; without any, a client "app" and a user "alice".
 
     There always are the built-in clients and a super administrator "root".
     """
@@ -359,5 +359,5 @@ def given(*events: e.Event, policy: Policy = SPECIFICATION, store: MemoryStore |
 
 
 def refusal_for(why: Why, *faults: FieldFault) -> Decision:
-    """The decision that refuses and changes nothing."""
+    """Return the decision that refuses and changes nothing."""
     return Decision(Refused(why, faults))

@@ -39,7 +39,7 @@ _EDGES = ("", "\x00", "\ud800", "a\udfffb", "x" * 70_000, "%00", "user.read", "u
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Pool:
-    """What a hostile caller may know: words that mean something in the store, and bearer values."""
+    """Values that a hostile caller may know: words that mean something in the store, and bearer values."""
 
     words: tuple[str, ...]
     secrets: tuple[str, ...]
@@ -59,7 +59,7 @@ def _texts(pool: Pool) -> st.SearchStrategy[str]:
 
 
 def _draw_named(pool: Pool, name: str) -> st.SearchStrategy[str]:
-    """Mostly what means something in a field of this name."""
+    """Draw mostly words that mean something in a field of this name."""
     apt = pool.by_name.get(name)
     if apt is None:
         return _texts(pool)
@@ -74,7 +74,7 @@ def _secrets(pool: Pool) -> st.SearchStrategy[Secret]:
 
 @cache
 def _json(pool: Pool) -> st.SearchStrategy[object]:
-    """What a JSON body may hold anywhere."""
+    """Draw any value of a JSON body."""
     leaves = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), _texts(pool))
     return st.recursive(
         leaves,
@@ -87,7 +87,7 @@ def _json(pool: Pool) -> st.SearchStrategy[object]:
 
 @cache
 def _objects(pool: Pool) -> st.SearchStrategy[Mapping[str, object]]:
-    """JSON objects such as administrators send, some of them with strange values and names."""
+    """Draw JSON objects such as administrators send, some of them with strange values and names."""
 
     def value(name: str, *apt: object) -> st.SearchStrategy[object]:
         good = st.sampled_from(apt) if apt else _draw_named(pool, name)
@@ -122,14 +122,14 @@ def _objects(pool: Pool) -> st.SearchStrategy[Mapping[str, object]]:
 
 
 def instants(around: Instant = START) -> st.SearchStrategy[Instant]:
-    """Around this one, and far from it."""
+    """Draw instants around this one, and far from it."""
     near = st.integers(-60_000, 40 * 60_000).map(lambda milliseconds: around + milliseconds)
     far = st.sampled_from([-1, 0, around + 604_800_000, 2**62])
     return st.one_of(near, far).map(Instant)
 
 
 def _keys(pool: Pool) -> st.SearchStrategy[Key]:
-    """Keys of records that may be there, in any table."""
+    """Draw keys of records that may be there, in any table."""
     digests = _secrets(pool).map(lambda secret: secret.digest)
     sent = st.tuples(st.sampled_from([each.value for each in TextCodePurpose]), _draw_named(pool, "phone"))
     return st.one_of(
@@ -142,7 +142,7 @@ def _keys(pool: Pool) -> st.SearchStrategy[Key]:
 
 
 def _of(hint: Any, pool: Pool, name: str) -> st.SearchStrategy[Any]:
-    """Values for a field by its annotation and its name."""
+    """Draw values for a field by its annotation and its name."""
     plain: dict[Any, st.SearchStrategy[Any]] = {
         str: _draw_named(pool, name),
         bool: st.booleans(),
@@ -179,7 +179,7 @@ def _of(hint: Any, pool: Pool, name: str) -> st.SearchStrategy[Any]:
 
 
 def _values(pool: Pool) -> st.SearchStrategy[Any]:
-    """What a field of the audit trail holds before and after."""
+    """Draw values that a field of the audit trail holds before and after."""
     texts = _draw_named(pool, "value")
     return st.one_of(
         st.none(), st.booleans(), st.integers(0, 9), texts, st.lists(texts, max_size=2).map(tuple)
@@ -188,7 +188,7 @@ def _values(pool: Pool) -> st.SearchStrategy[Any]:
 
 @cache
 def events(kind: type, pool: Pool) -> st.SearchStrategy[Any]:
-    """Instances of one event or record class, or of any other dataclass they are made of."""
+    """Draw instances of an event or record class, or of any other dataclass in their fields."""
     hints = typing.get_type_hints(kind)
     return st.builds(
         kind,
@@ -208,12 +208,12 @@ _STORABLE = Pool(_AWKWARD, tuple(f"secret {number}" for number in range(50)), {}
 
 
 def records_of(kind: type) -> st.SearchStrategy[Any]:
-    """Any record of one class as a store may be given it, with texts that are awkward to write down."""
+    """Draw any record of one class that a store may be given, with texts that are awkward to store."""
     return events(kind, _STORABLE)
 
 
 def copy_of(store: MemoryStore) -> MemoryStore:
-    """A store of its own with the same records."""
+    """Make another store with the same records."""
     made = MemoryStore(store.policy)
     made.write([Insert(record) for table in RECORD_TABLES for record in store.records(table)])
     return made

@@ -17,7 +17,7 @@ Origins = Sequence[Origin | None]
 
 
 class LostUpdate(MemoryStore):
-    """Of several updates in one write the last is dropped."""
+    """Drops the last of several updates in one write."""
 
     def write(self, changes: Sequence[Change]) -> None:
         updates = [change for change in changes if isinstance(change, Update)]
@@ -25,7 +25,7 @@ class LostUpdate(MemoryStore):
 
 
 class PartialWrite(MemoryStore):
-    """Each change on its own, so that what came before a refused one stays."""
+    """Writes each change on its own, so that the changes before a refused one stay."""
 
     def write(self, changes: Sequence[Change]) -> None:
         for change in changes:
@@ -33,7 +33,7 @@ class PartialWrite(MemoryStore):
 
 
 class InsertOver(MemoryStore):
-    """A record may be made over another: `INSERT OR REPLACE`."""
+    """Lets a record be made over another: `INSERT OR REPLACE`."""
 
     def write(self, changes: Sequence[Change]) -> None:
         kept = [change for change in changes if not (isinstance(change, Insert) and self._over(change))]
@@ -47,7 +47,7 @@ class InsertOver(MemoryStore):
 
 
 class Unguarded(MemoryStore):
-    """Writes whatever it is told to, whatever stands there: `UPDATE … WHERE id = ?`."""
+    """Writes every change without a look at the record that stands: `UPDATE … WHERE id = ?`."""
 
     def write(self, changes: Sequence[Change]) -> None:
         inserts = [change for change in changes if isinstance(change, Insert)]
@@ -61,7 +61,7 @@ class Unguarded(MemoryStore):
 
 
 class OlderAccepted(MemoryStore):
-    """A writer that has read a later revision than the one that stands may write: `WHERE revision <= ?`."""
+    """Accepts an update from a later revision than the one that stands: `WHERE revision <= ?`."""
 
     def write(self, changes: Sequence[Change]) -> None:
         super().write([self._let_through(change) for change in changes])
@@ -75,7 +75,7 @@ class OlderAccepted(MemoryStore):
 
 
 class CutKeys(MemoryStore):
-    """A column of 66 characters for the key, and a database that cuts what is longer."""
+    """Cuts keys to 66 characters, as a database may do with texts that are longer than their column."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class _Cut(dict[Any, Record]):
 
 
 class StaleRead(MemoryStore):
-    """A cache that nobody empties."""
+    """Reads from a cache that is never emptied."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ class ForgottenDelete(MemoryStore):
 
 
 class DroppedAudit(MemoryStore):
-    """What changes nothing is not told: a safe retry leaves no trace."""
+    """Keeps no audit entry of a turn that changes nothing, such as a safe retry."""
 
     def turn(self, events: Events, *more: Any) -> list[Decision]:
         before = len(self._audit)
@@ -138,7 +138,7 @@ class DroppedAudit(MemoryStore):
 
 
 class SwappedRecords(MemoryStore):
-    """Asked for several at once, it gives neighbours for them: rows zipped to the wrong keys."""
+    """Returns a neighbour for the first of several records: rows zipped to the wrong keys."""
 
     def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
         found = list(super().fetch(table, identifiers))
@@ -149,7 +149,7 @@ class SwappedRecords(MemoryStore):
 
 
 class SpentTokensKept(MemoryStore):
-    """An index of access tokens to which is only added."""
+    """Never removes an access token from its index."""
 
     def write(self, changes: Sequence[Change]) -> None:
         spent = [change.before for change in changes if isinstance(change, Update | Delete)]
@@ -174,7 +174,7 @@ class InSteps(MemoryStore):
 
 
 class AuditBesides(InSteps):
-    """The trail is written after the records, in no transaction with them."""
+    """Writes the trail after the records, in no transaction with them."""
 
     def turn(self, events: Events, now: Instant, origins: Origins = ()) -> list[Decision]:
         decisions = self.decide(events, now)
@@ -184,7 +184,7 @@ class AuditBesides(InSteps):
 
 
 class EachOnItsOwn(MemoryStore):
-    """Every event of a turn is a turn: the first are kept if a later one fails."""
+    """Takes each event as a turn of its own: the first are kept if a later one fails."""
 
     def turn(self, events: Events, now: Instant, origins: Origins = ()) -> list[Decision]:
         decisions: list[Decision] = []
@@ -194,7 +194,7 @@ class EachOnItsOwn(MemoryStore):
 
 
 class DeletesLast(MemoryStore):
-    """Writes a turn way by way, and what was deleted and made again is deleted in the end."""
+    """Writes deletes last: a record that a turn deletes and makes again is gone."""
 
     def turn(self, events: Events, *more: Any) -> list[Decision]:
         made_again: list[Record] = []
@@ -211,7 +211,7 @@ class DeletesLast(MemoryStore):
 
 
 class CommitsEachChange(InSteps):
-    """A turn commits change by change, as if a connection has `autocommit`."""
+    """Commits a turn change by change, as a connection with `autocommit` does."""
 
     def turn(self, events: Events, now: Instant, origins: Origins = ()) -> list[Decision]:
         decisions = self.decide(events, now)
@@ -236,7 +236,7 @@ class LooksFirst(MemoryStore):
 
 
 class EntriesOfLostRaces(InSteps):
-    """The trail is written before the records, and stays if they lose their race."""
+    """Writes the trail before the records, and keeps it if they lose their race."""
 
     def turn(self, events: Events, now: Instant, origins: Origins = ()) -> list[Decision]:
         decisions = self.decide(events, now)
@@ -246,7 +246,7 @@ class EntriesOfLostRaces(InSteps):
 
 
 class LostRaceAnswered(InSteps):
-    """A turn that lost its race is answered as if it had been kept."""
+    """Answers a turn that lost its race as if it had been kept."""
 
     def turn(self, events: Events, now: Instant, origins: Origins = ()) -> list[Decision]:
         try:
@@ -256,7 +256,7 @@ class LostRaceAnswered(InSteps):
 
 
 class EmptyFetchIsAll(MemoryStore):
-    """Asked for no records it gives all: a condition that is left out if it is empty."""
+    """Returns all records when none is asked for: an empty condition is left out."""
 
     def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
         return super().fetch(table, identifiers) if identifiers else self.records(table)
@@ -273,7 +273,7 @@ MISREAD_ROLES: dict[str, Callable[[Role], Role]] = {
 
 
 def _misreading(named: tuple[str, Callable[[Role], Role]]) -> type[MemoryStore]:
-    """A store that gives another role than the one that is stored."""
+    """Make a store that returns another role than the stored one."""
     name, misread = named
 
     class Misread(MemoryStore):
@@ -286,7 +286,7 @@ def _misreading(named: tuple[str, Callable[[Role], Role]]) -> type[MemoryStore]:
 
 
 class OneOriginForAll(MemoryStore):
-    """All entries of a turn tell of the request behind its first event."""
+    """Records the request behind a turn's first event in all entries of the turn."""
 
     def turn(self, events: Events, now: Instant, origins: Origins = ()) -> list[Decision]:
         return super().turn(events, now, [origins[0]] * len(events) if origins else ())

@@ -73,11 +73,11 @@ MISREADINGS: dict[str, tuple[str, Misreading]] = {
     ),
     "NoPageSize": ("holds other items", lambda asked: replace(asked, page_size=20)),
 }
-"""What a store takes a listing for, by its name, with words that the kit must say of it."""
+"""Each misreading of a listing by its name, with words that the kit must say of it."""
 
 
 def _misreading(name: str, misread: Misreading) -> type[MemoryStore]:
-    """A store that answers another listing than the one that it was asked for."""
+    """Make a store that answers another listing than the one that it was asked for."""
 
     class Misread(MemoryStore):
         def page(self, listing: Listing[T], now: Instant) -> Page[T]:
@@ -91,7 +91,7 @@ def _misreading(name: str, misread: Misreading) -> type[MemoryStore]:
 
 
 class WrongTotal(MemoryStore):
-    """The total is of everything, whatever was filtered."""
+    """Counts all items as the total, also of a filtered list."""
 
     def page(self, listing: Listing[T], now: Instant) -> Page[T]:
         everything = replace(listing, filters=_of_one_user(listing), ranges=(), search=None)
@@ -99,7 +99,7 @@ class WrongTotal(MemoryStore):
 
 
 class CaseCounts(MemoryStore):
-    """Letters are compared with their case if a part of a text is looked for."""
+    """Compares letters with their case when it looks for a part of a text."""
 
     def page(self, listing: Listing[T], now: Instant) -> Page[T]:
         found = super().page(listing, now)
@@ -113,7 +113,7 @@ class CaseCounts(MemoryStore):
 
 
 class AnyAlphabetsCase(MemoryStore):
-    """Letters of every alphabet are compared without their case: `ILIKE`."""
+    """Compares letters of every alphabet without their case: `ILIKE`."""
 
     def page(self, listing: Listing[T], now: Instant) -> Page[T]:
         if listing.search is None:
@@ -132,7 +132,7 @@ class AnyAlphabetsCase(MemoryStore):
 
 
 class LastAgain(MemoryStore):
-    """A list goes on with the item that it left off at: `>=` for `>`."""
+    """Begins each part of a list with the last item of the part before: `>=` for `>`."""
 
     def items_after(self, listing: Listing[T], last: T | None, now: Instant) -> tuple[T, ...]:
         items = super().items_after(listing, last, now)
@@ -140,7 +140,7 @@ class LastAgain(MemoryStore):
 
 
 class ConsentsAlone(MemoryStore):
-    """Of what a user lets clients do, a running session that nobody was asked about is left out."""
+    """Leaves out grants without a consent: running sessions whose scopes were approved beforehand."""
 
     def page(self, listing: Listing[T], now: Instant) -> Page[T]:
         if listing.resource is not GRANTS:
@@ -151,35 +151,35 @@ class ConsentsAlone(MemoryStore):
 
 
 class EndedSessionsOnline(MemoryStore):
-    """A session is running until its maximum, whatever ended it."""
+    """Shows who was online an hour ago, so that sessions which have ended since are listed."""
 
     def page(self, listing: Listing[T], now: Instant) -> Page[T]:
         return super().page(listing, Instant(now - 60 * 60 * 1000))
 
 
 class LatestEnding(MemoryStore):
-    """What ended a session is the latest ending of its user, client or consent."""
+    """Names the latest ending of its user, client or consent as the end of a session."""
 
     def _ending(self, sought: EndingQuery) -> AuditEntry | None:
         return super()._ending(replace(sought, newer=0))
 
 
 class AnybodysEnding(MemoryStore):
-    """What ended a session is somebody's ending, whosever it was."""
+    """Names an ending of any user or client as the end of a session."""
 
     def _ending(self, sought: EndingQuery) -> AuditEntry | None:
         return super()._ending(replace(sought, user_id=None, client_id=None))
 
 
 class NoEnding(MemoryStore):
-    """A session that was ended from above was ended by nothing."""
+    """Finds no ending of a session that ended with its user, client or consent."""
 
     def _ending(self, sought: EndingQuery) -> AuditEntry | None:
         return None
 
 
 class LastEntryMissing(MemoryStore):
-    """The last thing that happened to a session is not part of its history."""
+    """Leaves the last entry out of a session's history."""
 
     def session_history(self, session_id: str) -> SessionHistory | None:
         history = super().session_history(session_id)
@@ -187,7 +187,7 @@ class LastEntryMissing(MemoryStore):
 
 
 class LastKeptUse(MemoryStore):
-    """A client was last used when the last entry about it was kept, whatever its time is."""
+    """Takes the entry that was kept last as a client's last use, whatever its time is."""
 
     def last_used(self, client_ids: Collection[str]) -> dict[str, Instant]:
         return {
@@ -198,7 +198,7 @@ class LastKeptUse(MemoryStore):
 
 
 class NothingExpires(MemoryStore):
-    """Ended sessions are never found again."""
+    """Never finds the ended sessions that have expired."""
 
     def find_expired(self, kind: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
         return (
@@ -209,7 +209,7 @@ class NothingExpires(MemoryStore):
 
 
 class YoungForgotten(MemoryStore):
-    """Entries are erased whatever their age."""
+    """Erases entries of any age."""
 
     def forget_entries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
         return super().forget_entries(now, 0, limit)

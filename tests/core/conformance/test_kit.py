@@ -21,7 +21,7 @@ from tests.support.stores import at_once
 ALL_FAULTS = FAULTS | LIST_FAULTS
 
 
-def test_the_reference_store_is_sound_and_what_was_not_looked_at_is_said() -> None:
+def test_the_reference_store_is_sound_and_the_report_names_what_was_left_out() -> None:
     report = check_store(MemoryStore)
     assert report.is_sound, report
     assert len(report.passed) >= 16
@@ -34,12 +34,12 @@ def test_the_reference_store_is_sound_and_what_was_not_looked_at_is_said() -> No
 
 @pytest.mark.parametrize("fault", ALL_FAULTS, ids=lambda fault: fault.__name__)
 def test_a_planted_fault_is_named(fault: type[MemoryStore]) -> None:
-    # Lists, histories and retention come last.
+    # The checks of lists, histories and retention are the last ones.
     assert is_named(ALL_FAULTS[fault], StoreFactory(fault), last_first=fault in LIST_FAULTS)
 
 
 def is_named(words: str, stores: StoreFactory, *, last_first: bool = False) -> bool:
-    """Whether a check says this; they are made until one does."""
+    """Whether a check reports these words; checks run until one does."""
     checks = choose_checks(stores)[0]
     found = (run_check(check, stores) for check in (reversed(checks) if last_first else checks))
     return any(words in (said or "") for said in found)
@@ -63,7 +63,7 @@ def test_a_store_that_forgets_the_last_turn_is_not_durable() -> None:
 
 
 def test_a_store_that_decides_on_what_stood_before_loses_races() -> None:
-    """Calls at the same time all see the store as it was before any of them, and all of them are kept."""
+    """Let simultaneous calls all read the store as it was before them, and keep the writes of all."""
 
     class Racing(MemoryStore):
         before: Any = None
@@ -89,9 +89,9 @@ def test_a_store_that_decides_on_what_stood_before_loses_races() -> None:
 
     def at_once(calls: Sequence[Callable[[], object]]) -> list[object]:
         made[-1].before = deepcopy(made[-1]._tables)
-        told = [call() for call in calls]
+        answers = [call() for call in calls]
         made[-1].before = None
-        return told
+        return answers
 
     words = "lost races: 6 accounts were given one name"
     assert is_named(words, StoreFactory(make, at_once=at_once))
@@ -115,7 +115,7 @@ def test_a_store_that_takes_one_turn_at_a_time_is_sound_for_many_callers() -> No
     assert check_store(Locked, at_once=at_once).is_sound
 
 
-def test_a_store_that_raises_where_it_should_not_is_told_without_its_words() -> None:
+def test_the_report_names_the_error_that_a_store_raises_without_its_text() -> None:
     class Raising(MemoryStore):
         def fetch(self, *anything: Any) -> Any:
             raise RuntimeError("a secret")
@@ -126,7 +126,7 @@ def test_a_store_that_raises_where_it_should_not_is_told_without_its_words() -> 
 
 
 def test_the_life_writes_every_table_in_every_way_and_makes_again_what_it_deleted() -> None:
-    """In the same turn and in later ones."""
+    """Make records again in the turn that deleted them, and in later turns."""
     store, deleted_before = MemoryStore(), set[Key]()
     ways = set[tuple[type[Change], Table]]()
     at_once, later = set[Table](), set[Table]()

@@ -40,7 +40,7 @@ def test_what_an_instance_is_away_beyond_its_database(answered: list[float], exp
     assert probe.measure_extra_delay([(1.0, 8.0)]) == pytest.approx(expected)
 
 
-def test_whoever_kills_the_campaign_ends_what_it_started(tmp_path: Path) -> None:
+def test_a_killed_campaign_leaves_no_process_running(tmp_path: Path) -> None:
     folder, told = tmp_path / "folder", tmp_path / "pid"
     folder.mkdir()
     holder = subprocess.Popen(

@@ -11,7 +11,7 @@ from fuzz.shared.campaign import Report
 from fuzz.shared.invariants import SAME_PAIR
 
 
-def test_a_failure_is_told_in_few_lines_with_its_rule_and_what_happened_last() -> None:
+def test_a_failure_is_printed_in_few_lines_with_its_rule_and_what_happened_last() -> None:
     history = [f"{second} s " + "refresh session 1: tokens, " * 20 for second in range(50)]
     broken = InvariantBroken("client-1: one refresh brings two pairs", SAME_PAIR, history)
     others = [InvariantBroken("client-2: the same"), NotServing("a log\n" * 500)]
@@ -35,7 +35,7 @@ def test_what_is_neither_broken_nor_a_server_that_does_not_come_up_is_no_violati
     assert "OSError: no disk" in report.stories[0]()
 
 
-def test_a_secret_is_found_in_any_file_and_the_line_is_told(tmp_path: Path) -> None:
+def test_a_secret_is_found_in_any_file_with_its_line(tmp_path: Path) -> None:
     log, database = tmp_path / "log", tmp_path / "database"
     log.write_text("nothing\nrefresh xx" + "a-secret_of-tokens" + "yy\n", encoding="utf-8")
     database.write_bytes(b"\0\xff a pass word \0")

@@ -46,7 +46,7 @@ def test_an_error_comes_with_its_status_alone_and_at_the_token_service(error: st
     assert wrong(Verb.CHANGE_USER, status, {"error": error}) is not None
 
 
-def test_a_client_that_fails_by_form_fields_is_told_400_at_token_alone() -> None:
+def test_a_client_that_fails_by_form_fields_is_answered_400_at_token_alone() -> None:
     error: dict[str, object] = {"error": "invalid_client"}
     assert wrong(Verb.REFRESH, 400, error, by_form=True) is None
     assert wrong(Verb.REFRESH, 401, error, by_form=True) is not None
@@ -54,7 +54,7 @@ def test_a_client_that_fails_by_form_fields_is_told_400_at_token_alone() -> None
     assert wrong(Verb.REVOKE, 400, error, by_form=True) is not None
 
 
-def test_what_nobody_knows_is_no_answer() -> None:
+def test_an_answer_of_another_form_is_undocumented() -> None:
     assert wrong(Verb.CHANGE_USER, 422, failure("B4011")) is not None
     assert wrong(Verb.INTROSPECT, 400, {"error": "server_error"}) is not None
     assert wrong(Verb.INTROSPECT, 500, failure("A0500")) is None
@@ -71,7 +71,7 @@ def test_user_info_tells_what_is_documented_and_nothing_else() -> None:
         assert wrong(Verb.USER_INFO, 200, {"code": 0, "msg": "ok", "data": other}) is not None
 
 
-def test_a_token_is_a_bearer_token_that_nobody_keeps_on_the_way() -> None:
+def test_a_token_is_a_bearer_token_that_no_cache_keeps() -> None:
     def wrong_token(kind: str, field: str) -> str | None:
         body = json.dumps({"access_token": "a" * 43, "token_type": kind}).encode()
         response = Response(200, [("cache-control", field)], body)

@@ -1,4 +1,4 @@
-"""The judge of limits: what may have been counted excuses a refusal, what must have been forbids answers."""
+"""The judge of limits: requests that may have counted excuse refusals, others forbid answers."""
 
 from fuzz.shared.calls import Answer, AnswerKind, Call, Face, Verb, refusal
 from fuzz.simulation.limits import find_overruns
