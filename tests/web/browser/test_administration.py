@@ -111,9 +111,7 @@ def test_the_actions_of_sessions_are_seen_at_any_width_and_several_end_together(
     assert "Nothing matches" in visitor.text
 
 
-def test_the_menu_separates_administration_from_ones_own_account_and_opens_without_scripts(
-    visit: Visit,
-) -> None:
+def test_the_menu_separates_administration_from_the_account_and_needs_no_script(visit: Visit) -> None:
     visitor = visit("admin", java_script_enabled=False, viewport={"width": 360, "height": 800})
     visitor.open("/admin/nowhere")
     assert "There is nothing here" in visitor.text

@@ -49,9 +49,7 @@ def steal_a_double_click(visitor: Visitor, path: str, button: str) -> None:
 
 
 @pytest.mark.parametrize("script", [False, True])
-def test_approval_is_not_given_by_a_double_click_on_another_sites_window(
-    visit: Visit, household: Household, script: bool
-) -> None:
+def test_a_double_click_elsewhere_is_no_approval(visit: Visit, household: Household, script: bool) -> None:
     """The attack succeeds without our script, and fails with it."""
     administrator = visit("admin")
     callback, client = f"{household.shop}/callback", f"clicked-{script}".lower()
@@ -125,9 +123,7 @@ def test_a_press_counts_when_the_page_was_in_front_for_half_a_second(visit: Visi
 
 
 @pytest.mark.parametrize("foreign", ["mouse that lies still", "key that is held"])
-def test_a_press_that_began_elsewhere_counts_for_nothing_and_one_after_it_does(
-    visit: Visit, foreign: str
-) -> None:
+def test_a_press_that_began_elsewhere_does_not_count_and_the_next_does(visit: Visit, foreign: str) -> None:
     visitor = visit("admin")
     page = visitor.page
     page.clock.install(time=0)

@@ -29,9 +29,7 @@ def register_crowd(visitor: Visitor, crowd: set[str]) -> None:
     visitor.page.get_by_text("60 registered").wait_for()
 
 
-def test_a_wide_window_shows_fourteen_users_and_the_head_of_the_table_stays(
-    visit: Visit, crowd: set[str]
-) -> None:
+def test_a_wide_window_shows_fourteen_users_below_a_head_that_stays(visit: Visit, crowd: set[str]) -> None:
     visitor = visit("admin", viewport={"width": 1280, "height": 900}, timezone_id="Asia/Shanghai")
     register_crowd(visitor, crowd)
     visitor.open(PEOPLE)
@@ -53,9 +51,7 @@ def test_a_wide_window_shows_fourteen_users_and_the_head_of_the_table_stays(
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-def test_what_is_ticked_is_counted_and_comes_along_with_links_and_pages(
-    visit: Visit, crowd: set[str], width: int
-) -> None:
+def test_ticked_rows_are_counted_and_kept_on_other_pages(visit: Visit, crowd: set[str], width: int) -> None:
     visitor = visit("admin", viewport={"width": width, "height": 800})
     register_crowd(visitor, crowd)
     page = visitor.page
@@ -96,9 +92,7 @@ def test_without_a_script_an_action_on_nothing_says_so_once(visit: Visit, crowd:
 
 
 @pytest.mark.parametrize("has_script", [True, False])
-def test_the_file_of_an_import_is_chosen_once_and_a_row_of_its_preview_is_a_line(
-    visit: Visit, has_script: bool
-) -> None:
+def test_the_file_of_an_import_is_chosen_once_and_previewed_in_lines(visit: Visit, has_script: bool) -> None:
     visitor = visit("admin", viewport={"width": 1280, "height": 900}, java_script_enabled=has_script)
     visitor.open("/admin/people/import")
     rows = "".join(f"once{number}{has_script},Once {number},zh-CN,Asia/Tokyo\n" for number in range(3))

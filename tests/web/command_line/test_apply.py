@@ -141,9 +141,7 @@ def test_records_are_made_changed_and_deleted_and_nothing_is_done_twice(declared
     assert declared.faults(SHOP.replace("Shop", "is taken")) == {"clients.shop.clientId"}
 
 
-def test_a_client_of_another_server_keeps_its_secret(
-    declared: Declared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_brought_secret_works(declared: Declared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "shop-secret").write_text(f"{SECRET}\n")
     monkeypatch.setenv("SHOP_SECRET", SECRET)
     ways = {
@@ -191,9 +189,7 @@ def test_what_is_exported_declares_what_stands_here_and_elsewhere(declared: Decl
     assert "sha256" not in exported
 
 
-def test_a_change_of_another_since_the_plan_is_not_written_over(
-    declared: Declared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_later_changes_are_kept(declared: Declared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def text_of(name: str) -> str:
         return (SHOP + AUDITOR).replace('"Shop"', f'"{name}"').replace('"Auditor 审计"', f'"{name}"')
 

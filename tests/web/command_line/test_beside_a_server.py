@@ -29,9 +29,7 @@ def token_answer(address: str, secret: str, agent: str = "app/1", **form: str) -
     )
 
 
-def test_the_server_sees_a_command_at_once_and_explain_reports_what_the_server_saw(
-    machine: Machine, tmp_path: Path
-) -> None:
+def test_the_server_sees_a_command_at_once_and_explain_the_server(machine: Machine, tmp_path: Path) -> None:
     with machine.serving() as address:
         secret = machine.script("client", "create", "app", "--redirect-uri", REDIRECT_URI)["secret"]
         admin = sign_in(address)
@@ -94,9 +92,7 @@ PATIENCE_SECONDS = 30
 NAMESPACE = ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--pid", "--fork"]
 
 
-def test_workers_import_nothing_from_the_folder_that_the_server_was_started_in(
-    machine: Machine, tmp_path: Path
-) -> None:
+def test_workers_import_nothing_from_the_folder_of_the_start(machine: Machine, tmp_path: Path) -> None:
     folder = tmp_path / "started here"
     folder.mkdir()
     mark = folder / "mark"
@@ -112,9 +108,7 @@ def test_workers_import_nothing_from_the_folder_that_the_server_was_started_in(
     assert not mark.exists()
 
 
-def test_a_sheet_is_read_without_the_folder_that_the_server_was_started_in(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_sheet_is_read_without_the_folder_of_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", ["/started/here", "/given", "", "/installed"])
     monkeypatch.delenv("PYTHONPATH", raising=False)
     assert reader._import_folders() == ["/given", "/installed"]
@@ -126,9 +120,7 @@ def test_a_sheet_is_read_without_the_folder_that_the_server_was_started_in(
     subprocess.run([*NAMESPACE, "true"], capture_output=True, check=False).returncode != 0,
     reason="this machine gives us no namespace of processes",
 )
-def test_the_first_process_of_a_container_heeds_sigterm_while_it_still_imports(
-    machine: Machine, tmp_path: Path
-) -> None:
+def test_the_first_process_of_a_container_heeds_an_early_sigterm(machine: Machine, tmp_path: Path) -> None:
     (tmp_path / "click.py").write_text("import time\nprint('importing', flush=True)\ntime.sleep(600)\n")
     with Process(
         [*NAMESPACE, "--kill-child", sys.executable, "-m", "ostiary_web", "serve"],

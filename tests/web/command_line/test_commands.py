@@ -164,9 +164,7 @@ def test_roles_of_a_user_are_added_and_removed(machine: Machine) -> None:
     machine.run("user", "roles", "admin", "--remove", "super_admin", "--json").expect_refusal("B1001")
 
 
-def test_roles_that_another_command_takes_away_meanwhile_are_not_given_back(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_roles_taken_away_meanwhile_stay_away(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     machine.script("user", "create", "anna", "--role", "super_admin", "--draw-password")
     decide = CommandContext.decide
 
@@ -281,9 +279,7 @@ def test_names_are_read_from_standard_input(machine: Machine) -> None:
     assert machine.script("client", "list", "--built-in", "no")["total"] == 1
 
 
-def test_what_was_done_before_the_store_failed_is_said(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_results_before_a_failure_are_printed(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("one", "two"):
         machine.script("client", "create", name, "--grant", "client_credentials")
     decide = CommandContext.decide
@@ -443,9 +439,7 @@ def test_a_command_that_cannot_be_understood_exits_with_2(machine: Machine) -> N
         assert machine.run(*words.split()).exit_code == 2, words
 
 
-def test_what_the_command_line_did_is_in_the_audit_trail_without_a_request(
-    machine: Machine, tmp_path: Path
-) -> None:
+def test_a_command_is_in_the_audit_trail_without_a_request(machine: Machine, tmp_path: Path) -> None:
     machine.script(*CLIENT)
 
     with SQLiteStore(tmp_path / "ostiary.db") as store:

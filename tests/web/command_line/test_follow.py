@@ -43,9 +43,7 @@ def following(machine: Machine, cursor: Path) -> Iterator[Follower]:
             process.kill()
 
 
-def test_it_goes_on_where_it_was_killed_and_a_signal_or_a_closed_pipe_ends_it(
-    machine: Machine, tmp_path: Path
-) -> None:
+def test_it_goes_on_where_it_was_killed_and_ends_by_signal_or_pipe(machine: Machine, tmp_path: Path) -> None:
     machine.client()
     cursor = tmp_path / "cursor"
     there = [int(json.loads(line)["id"]) for line in machine.run("audit", "export").lines]
@@ -136,9 +134,7 @@ def wait_until(connection: psycopg.Connection[tuple[object, ...]], condition: st
         pass
 
 
-def test_a_late_entry_is_waited_for_and_so_is_a_database_that_is_away(
-    cluster: Cluster, tmp_path: Path
-) -> None:
+def test_a_late_entry_and_a_database_that_is_away_are_waited_for(cluster: Cluster, tmp_path: Path) -> None:
     machine = Machine(tmp_path, DATABASE_URL=cluster.address)
     assert machine.run("migrate").exit_code == 0
     machine.client()

@@ -12,9 +12,7 @@ _FOREIGN = {"quart", "flask", "hypercorn", "h2", "trio", "structlog", "apsw", "p
 
 
 @pytest.mark.parametrize("word", ["--help", "-h", "--version", "completion"])
-def test_help_version_and_completion_import_neither_the_application_nor_its_server(
-    word: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_help_version_and_completion_import_no_server(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if word == "completion":
         asked = {"_OSTIARY_COMPLETE": "bash_complete", "COMP_WORDS": "ostiary ", "COMP_CWORD": "1"}
         for name, value in asked.items():

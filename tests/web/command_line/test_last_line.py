@@ -72,18 +72,14 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("taken_kib", [0, 40, 64])
-def test_a_disk_that_is_full_is_called_one_at_the_start(
-    taken_kib: int, small_disk: Path, tmp_path: Path
-) -> None:
+def test_a_full_disk_is_named_at_the_start(taken_kib: int, small_disk: Path, tmp_path: Path) -> None:
     (small_disk / "ballast").write_bytes(bytes(taken_kib * 1024))
     ran = Machine(tmp_path, DATABASE_URL=f"sqlite:///{small_disk}/ostiary.db").run("migrate")
     assert (ran.exit_code, ran.err.count("\n")) == (1, 1)
     assert "ostiary.db cannot be used: the disk is full; allowed: " in ran.err
 
 
-def test_a_migration_needs_no_data_folder_and_makes_no_key(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_migration_needs_no_data_folder_nor_key(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
     for folder in (tmp_path / "file" / "data", tmp_path / "empty"):
         ran = Machine(tmp_path, DATA_DIR=str(folder)).run("migrate")

@@ -85,9 +85,7 @@ def test_a_log_without_a_reader_delays_no_request_and_no_stop(machine: Machine) 
 
 
 @pytest.mark.parametrize("streams, form", [("2>&-", "json"), ("<&- >&- 2>&-", "console")])
-def test_a_server_without_standard_streams_serves(
-    machine: Machine, tmp_path: Path, streams: str, form: str
-) -> None:
+def test_servers_need_no_standard_streams(machine: Machine, tmp_path: Path, streams: str, form: str) -> None:
     with serve(machine, tmp_path, streams, LOG_FORMAT=form, LOG_LEVEL="info") as caller:
         assert caller.get("/healthz").status_code == 200
         assert caller.get("/api/oauth2/userinfo").status_code == 401
@@ -187,9 +185,7 @@ def test_a_reader_that_leaves_early_causes_no_error_line(machine: Machine) -> No
     ],
     ids=["client", "user"],
 )
-def test_what_is_drawn_is_shown_also_where_the_terminal_lacks_the_characters_of_a_name(
-    machine: Machine, words: tuple[str, ...], said: bytes
-) -> None:
+def test_a_latin_terminal_shows_what_was_drawn(machine: Machine, words: tuple[str, ...], said: bytes) -> None:
     make_named(machine)
     made = run(machine, *words, **LATIN)
     assert (made.returncode, made.stderr) == (0, b"")
@@ -197,9 +193,7 @@ def test_what_is_drawn_is_shown_also_where_the_terminal_lacks_the_characters_of_
     assert re.search(rb", shown this once +[\w-]{43}", made.stdout)
 
 
-def test_what_machines_read_is_utf_8_whatever_the_locale_and_apply_takes_its_own_export(
-    machine: Machine, tmp_path: Path
-) -> None:
+def test_output_for_machines_is_utf_8_and_apply_takes_an_export(machine: Machine, tmp_path: Path) -> None:
     make_named(machine)
     trail = [json.loads(line) for line in run(machine, "audit", "export", **GBK).stdout.splitlines()]
     assert trail == [json.loads(line) for line in machine.run("audit", "export").lines]

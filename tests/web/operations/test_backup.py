@@ -37,9 +37,7 @@ def machine(tmp_path: Path) -> Machine:
     return made
 
 
-def test_a_backup_is_on_the_disk_before_it_has_its_name(
-    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_backup_is_flushed_first(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise a machine that stopped between the two would leave a broken file under this name."""
     file, done = tmp_path / "backup.db", list[tuple[str, Path]]()
     flush, link = os.fsync, os.link
@@ -63,9 +61,7 @@ def test_a_backup_is_on_the_disk_before_it_has_its_name(
     ]
 
 
-def test_a_backup_made_under_load_is_whole_and_holds_what_was_acknowledged_before(
-    machine: Machine, tmp_path: Path
-) -> None:
+def test_a_backup_under_load_holds_all_that_was_acknowledged_before(machine: Machine, tmp_path: Path) -> None:
     secret, file = machine.client(), tmp_path / "backup.db"
     assert machine.run("backup", str(tmp_path / "not mounted" / "backup.db")).exit_code == 1
     with SQLiteStore(tmp_path / "here" / "ostiary.db") as store:
@@ -99,9 +95,7 @@ def test_a_backup_made_under_load_is_whole_and_holds_what_was_acknowledged_befor
         assert all(is_active(address, secret, each) for each in before)
 
 
-def test_a_backup_is_finished_also_where_the_server_writes_between_any_two_steps(
-    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_writes_delay_no_backup(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with SQLiteStore(tmp_path / "here" / "ostiary.db") as store:
         number = count()
 
@@ -203,9 +197,7 @@ def test_a_name_that_is_too_long_is_one_line(machine: Machine, tmp_path: Path, a
     assert name in refused.err or "names no existing SQLite file" in refused.err
 
 
-def test_nothing_is_written_over_and_nothing_that_is_not_whole_is_restored(
-    machine: Machine, tmp_path: Path
-) -> None:
+def test_no_file_is_written_over_and_no_torn_file_is_restored(machine: Machine, tmp_path: Path) -> None:
     file, elsewhere = tmp_path / "backup.db", Machine(tmp_path / "there")
     nothing = elsewhere.run("backup", str(file))
     assert (nothing.exit_code, "there is no database" in nothing.err, file.exists()) == (1, True, False)
@@ -226,9 +218,7 @@ def test_nothing_is_written_over_and_nothing_that_is_not_whole_is_restored(
         assert [path for path in (tmp_path / "there").iterdir() if path.suffix == ".db"] == []
 
 
-def test_a_database_that_can_be_read_and_is_not_whole_is_neither_copied_nor_restored(
-    machine: Machine, tmp_path: Path
-) -> None:
+def test_a_database_without_an_index_is_neither_copied_nor_restored(machine: Machine, tmp_path: Path) -> None:
     """SQLite reads a file with unused pages without an error. Only its integrity check reports them."""
     file, elsewhere = tmp_path / "backup.db", Machine(tmp_path / "there")
     with closing(sqlite3.connect(tmp_path / "here" / "ostiary.db", isolation_level=None)) as connection:
@@ -268,9 +258,7 @@ def test_file_systems_without_hard_links_take_backups_and_databases(
 
 @pytest.mark.parametrize("writes", [0, 1, 2, 5, 20])
 @pytest.mark.parametrize("command", ["backup", "restore"])
-def test_a_full_disk_is_called_one_and_has_nothing_of_the_copy(
-    machine: Machine, tmp_path: Path, command: str, writes: int
-) -> None:
+def test_a_full_disk_is_named_and_empty(machine: Machine, tmp_path: Path, command: str, writes: int) -> None:
     machine.script("backup", str(tmp_path / "whole.db"))
     target = tmp_path / "full"
     target.mkdir()
@@ -285,9 +273,7 @@ def test_a_full_disk_is_called_one_and_has_nothing_of_the_copy(
     assert list(target.iterdir()) == []
 
 
-def test_a_restore_that_could_not_end_what_is_alive_leaves_nothing_and_can_be_done_again(
-    machine: Machine, tmp_path: Path
-) -> None:
+def test_a_failed_restore_leaves_nothing_and_can_be_done_again(machine: Machine, tmp_path: Path) -> None:
     machine.client()
     machine.script("backup", str(tmp_path / "whole.db"))
     elsewhere = Machine(tmp_path / "there")
@@ -306,9 +292,7 @@ def test_a_restore_that_could_not_end_what_is_alive_leaves_nothing_and_can_be_do
 
 @pytest.mark.parametrize("bytes_at_most", [0, 100_000])
 @pytest.mark.parametrize("command", ["backup", "restore"])
-def test_a_file_that_may_not_grow_leaves_nothing_and_what_the_system_says_is_said(
-    machine: Machine, tmp_path: Path, command: str, bytes_at_most: int
-) -> None:
+def test_a_file_limit_is_reported(machine: Machine, tmp_path: Path, command: str, bytes_at_most: int) -> None:
     whole, target = tmp_path / "whole.db", tmp_path / "small"
     machine.script("backup", str(whole))
     target.mkdir()
@@ -325,9 +309,7 @@ def test_a_file_that_may_not_grow_leaves_nothing_and_what_the_system_says_is_sai
     assert list(target.iterdir()) == []
 
 
-def test_a_backup_is_one_file_that_sqlite_itself_reads_in_a_folder_that_is_there(
-    machine: Machine, tmp_path: Path
-) -> None:
+def test_sqlite_reads_a_backup_and_no_folder_is_made_for_one(machine: Machine, tmp_path: Path) -> None:
     ran = machine.run("backup", str(tmp_path / "not-mounted" / "backup.db"))
     assert (ran.exit_code, ran.out) == (1, "")
     assert f"there is no folder {tmp_path / 'not-mounted'}" in ran.err
@@ -350,9 +332,7 @@ def restore_piped(machine: Machine, backup: bytes) -> subprocess.CompletedProces
     )
 
 
-def test_a_backup_goes_to_standard_output_whole_and_leaves_nothing_beside_the_database(
-    machine: Machine, tmp_path: Path
-) -> None:
+def test_a_backup_goes_to_standard_output_whole_and_leaves_no_file(machine: Machine, tmp_path: Path) -> None:
     secret = machine.client()
     with machine.serving() as address:
         before = token(address, secret)
@@ -388,9 +368,7 @@ def erase_much(path: Path) -> None:
     connection.close()
 
 
-def test_a_file_is_made_small_if_no_process_has_it_open_and_keeps_its_records(
-    machine: Machine, tmp_path: Path
-) -> None:
+def test_a_file_is_made_small_if_no_process_uses_it(machine: Machine, tmp_path: Path) -> None:
     file, secret = tmp_path / "here" / "ostiary.db", machine.client()
     erase_much(file)
     before = file.stat().st_size

@@ -75,9 +75,7 @@ def test_a_sound_installation_has_nothing_but_fine_lines(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "name, value", [("ALL_PROXY", "socks5://127.0.0.1:1080"), ("SSL_CERT_FILE", "/not/there.pem")]
 )
-def test_a_variable_that_keeps_text_messages_from_their_gateway_is_named_and_nothing_else_stops(
-    tmp_path: Path, name: str, value: str
-) -> None:
+def test_a_variable_that_stops_text_messages_stops_no_command(tmp_path: Path, name: str, value: str) -> None:
     machine = prepare(tmp_path)
     assert levels(machine, **{name: value}) == {name: "fault"}
     assert machine.run("migrate", env={name: value}).exit_code == 0
@@ -98,9 +96,7 @@ def test_a_variable_that_keeps_text_messages_from_their_gateway_is_named_and_not
         ("ADMIN_PASSWORD", "correct horse battery", "ADMIN_PASSWORD", "warning"),
     ],
 )
-def test_a_setting_that_is_allowed_and_unwise_is_named(
-    tmp_path: Path, name: str, value: str, about: str, level: str
-) -> None:
+def test_an_unwise_setting_is_named(tmp_path: Path, name: str, value: str, about: str, level: str) -> None:
     assert levels(prepare(tmp_path), **{name: value}) == {about: level}
 
 

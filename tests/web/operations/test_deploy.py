@@ -199,9 +199,7 @@ def container_check() -> list[str]:
         ),
     ],
 )
-def test_the_health_check_of_the_container_asks_the_server_itself_wherever_it_listens(
-    bind: str, tmp_path: Path
-) -> None:
+def test_the_health_check_of_the_container_asks_wherever_a_server_listens(bind: str, tmp_path: Path) -> None:
     program, *arguments = container_check()
     assert program == "python"
     bind = bind.format(port=free_port(), folder=tmp_path)
@@ -491,9 +489,7 @@ def test_the_socket_is_where_the_proxy_asks() -> None:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_sockets_that_systemd_hands_over_are_served_on_without_being_named(
-    workers: str, tmp_path: Path
-) -> None:
+def test_sockets_that_systemd_hands_over_are_served_on_unnamed(workers: str, tmp_path: Path) -> None:
     """Systemd has only `ostiary.socket`: `BIND` is the unit's, and another process listens there by now."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]

@@ -234,9 +234,7 @@ async def test_a_store_that_fails_at_any_one_statement_is_answered_as_a_failure_
         assert {statement.split()[0] for statement in failed} >= {"BEGIN", "SELECT"}
 
 
-async def test_a_file_that_may_only_be_read_answers_questions_and_refuses_changes_as_a_failure(
-    served: Served, breaker: Breaker
-) -> None:
+async def test_a_read_only_file_answers_questions_and_fails_changes(served: Served, breaker: Breaker) -> None:
     home = await move_in(served)
     for operation in OPERATIONS:
         ask = await ready(home, operation)

@@ -37,9 +37,7 @@ async def test_neither_is_rate_limited(served: Served) -> None:
         assert (await api.get("/readyz")).status_code == 200
 
 
-async def test_a_schema_that_is_not_this_releases_is_not_ready_and_still_healthy(
-    served: Served, tmp_path: Path
-) -> None:
+async def test_another_schema_is_not_ready_and_still_healthy(served: Served, tmp_path: Path) -> None:
     with apsw.Connection(str(tmp_path / "ostiary.db")) as connection:
         connection.execute("DELETE FROM schema_migrations")
     with capture_logs() as log:
@@ -129,9 +127,7 @@ def test_a_role_that_cannot_keep_a_change_is_not_ready(statement: str, tmp_path:
         ("DELETE FROM sessions; DELETE FROM audit; SELECT FROM users FOR UPDATE", 200),
     ],
 )
-def test_a_locked_table_is_ready_only_for_what_requests_need(
-    statement: str, status: int, tmp_path: Path
-) -> None:
+def test_only_locks_that_requests_meet_are_not_ready(statement: str, status: int, tmp_path: Path) -> None:
     with made_database("TEMPLATE template0 ENCODING 'UTF8'") as url:
         machine = Machine(tmp_path, DATABASE_URL=url)
         assert machine.run("migrate").exit_code == 0
@@ -175,9 +171,7 @@ async def test_a_look_that_takes_too_long_is_a_no(autojump_clock: trio.testing.M
     assert [entry["cause"] for entry in log] == ["TooSlowError"]
 
 
-def test_where_few_files_may_be_open_half_of_them_are_for_connections_and_the_start_says_so(
-    tmp_path: Path,
-) -> None:
+def test_where_few_files_may_be_open_half_are_for_connections_and_the_log_says_so(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     limited = ["/bin/sh", "-c", 'ulimit -n 64; exec "$@"', "sh", sys.executable, "-m", "ostiary_web", "serve"]
     pipe = subprocess.PIPE

@@ -190,9 +190,7 @@ def live(machine: Machine, tls: str | None = None) -> dict[str, str]:
     return finding
 
 
-def test_the_server_learns_who_asks_and_how_through_a_proxy_as_documented(
-    site: tuple[Machine, str], known: ssl.SSLContext
-) -> None:
+def test_the_server_learns_through_a_proxy_who_asks(site: tuple[Machine, str], known: ssl.SSLContext) -> None:
     machine, address = site
     transport = httpx.HTTPTransport(verify=known, local_address=CALLER)
     with httpx.Client(transport=transport, base_url=address) as caller:
@@ -208,9 +206,7 @@ def test_the_server_learns_who_asks_and_how_through_a_proxy_as_documented(
     assert picture.status_code == 413
 
 
-def test_a_live_request_finds_that_trust_proxy_is_right(
-    site: tuple[Machine, str], certificate: Certificate
-) -> None:
+def test_a_live_request_finds_trust_proxy_right(site: tuple[Machine, str], certificate: Certificate) -> None:
     machine, _ = site
     ends = x509.load_pem_x509_certificate(certificate.certificate.read_bytes()).not_valid_after_utc
     finding = live(machine, f"TLSv1.3; the certificate ends {ends:%Y-%m-%dT%H:%M:%S}")
@@ -228,7 +224,7 @@ def test_a_live_request_finds_that_trust_proxy_is_right(
         ("127.0.0.0/8", "warning", f"asked from {CALLER}, which TRUST_PROXY trusts"),
     ],
 )
-def test_a_live_request_finds_that_trust_proxy_is_wrong(
+def test_a_live_request_finds_trust_proxy_wrong(
     tmp_path: Path, certificate: Certificate, trusted: str, level: str, words: str
 ) -> None:
     with behind(nginx, tmp_path, certificate, trusted) as (machine, _):
@@ -236,9 +232,7 @@ def test_a_live_request_finds_that_trust_proxy_is_wrong(
     assert (finding["level"], words in finding["text"]) == (level, True), finding
 
 
-def test_a_long_request_for_consent_is_led_to_the_sign_in_page(
-    site: tuple[Machine, str], known: ssl.SSLContext
-) -> None:
+def test_a_long_consent_request_leads_to_a_sign_in(site: tuple[Machine, str], known: ssl.SSLContext) -> None:
     """The redirect holds the whole request, so that its head is longer than most proxies expect."""
     for size in (1_000, 7_000, 14_000):
         state = "%C3%A4" * (size // 6)
@@ -308,9 +302,7 @@ NEVER_TWICE: Final = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize("open_proxy", [PROXIES[0], pytest.param(caddy, marks=[needs_caddy, NEVER_TWICE])])
-def test_instances_behind_a_proxy_are_replaced_one_by_one_without_a_lost_request(
-    open_proxy: OpenProxy, tmp_path: Path, certificate: Certificate
-) -> None:
+def test_a_replacement_loses_nothing(open_proxy: OpenProxy, tmp_path: Path, certificate: Certificate) -> None:
     answered: Counter[int] = Counter()
     lost: list[str] = []
     over = threading.Event()

@@ -26,9 +26,7 @@ def slow(settings: Settings) -> AbstractContextManager[Any]:
     return SlowStore(settings.database.path)
 
 
-async def test_slow_lists_are_answered_500_within_ten_seconds_and_leave_their_places(
-    serve: Serve, autojump_clock: MockClock
-) -> None:
+async def test_slow_lists_are_500_and_leave_their_places(serve: Serve, autojump_clock: MockClock) -> None:
     async with serve(open_store=slow) as served:
         served.service.turns._run_sync = trio.to_thread.run_sync  # type: ignore[assignment]
         admin = await served.administrator()

@@ -186,9 +186,7 @@ def test_a_database_is_made_by_a_start_or_a_migration_and_by_nothing_else(kind: 
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_a_database_of_the_release_before_is_left_to_it_until_it_is_migrated(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_old_databases_wait_for_migration(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with ExitStack() as stack:
         machine = Machine(tmp_path)
         if kind == "postgresql":
@@ -373,9 +371,7 @@ def serve_by_service(machine: Machine) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("command", ["migrate", "restore", "check", "end-everything --yes"])
-def test_what_root_does_is_no_obstacle_to_the_user_of_the_server(
-    command: str, others_folder: Path, tmp_path: Path
-) -> None:
+def test_what_root_does_is_no_obstacle_to_a_server(command: str, others_folder: Path, tmp_path: Path) -> None:
     before = Machine(tmp_path)
     assert before.run("migrate").exit_code == 0
     before.script("backup", str(tmp_path / "backup.db"))
@@ -466,9 +462,7 @@ def test_a_file_that_is_gone_from_beneath_the_server_ends_it_with_a_word(tmp_pat
 
 
 @pytest.mark.parametrize("how", ["moved away", "replaced"])
-def test_a_file_that_is_not_at_its_place_is_noticed_and_no_worker_makes_another(
-    how: str, tmp_path: Path
-) -> None:
+def test_a_file_that_left_its_place_is_noticed_and_not_made_again(how: str, tmp_path: Path) -> None:
     machine = Machine(
         tmp_path, WORKERS="2", RATE_LIMIT_SCALE="1000", GUESS_LIMIT_SCALE="1000", LOG_LEVEL="error"
     )

@@ -195,9 +195,7 @@ async def test_a_request_has_a_span_with_its_turn_in_the_callers_trace_and_the_l
     assert read_log(server, CALLERS_TRACE) == []
 
 
-async def test_a_traceparent_that_is_not_in_order_counts_as_none(
-    server: Server, desk: Desk, collector: Collector
-) -> None:
+async def test_a_wrong_traceparent_counts_as_none(server: Server, desk: Desk, collector: Collector) -> None:
     for name, *values in (
         ("empty", ""),
         ("no trace", f"00-{'0' * 32}-{CALLERS_SPAN}-01"),
@@ -215,9 +213,7 @@ async def test_a_traceparent_that_is_not_in_order_counts_as_none(
         assert span.trace_id == span.attributes["ostiary.trace_id"] != CALLERS_TRACE, name
 
 
-async def test_a_refusal_has_its_reason_and_a_page_its_route(
-    server: Server, desk: Desk, collector: Collector
-) -> None:
+async def test_spans_have_reasons_and_routes(server: Server, desk: Desk, collector: Collector) -> None:
     known = len(collector.spans)
     wrong = {"grant_type": "refresh_token", "refresh_token": "of-nobody"}
     assert (await post(server, TOKEN, [desk.basic], **wrong)).status == 400
@@ -231,9 +227,7 @@ async def test_a_refusal_has_its_reason_and_a_page_its_route(
     assert person.user_id not in unauthorized.name
 
 
-async def test_nothing_that_a_caller_sent_is_in_any_span(
-    server: Server, desk: Desk, collector: Collector
-) -> None:
+async def test_no_span_holds_what_a_caller_sent(server: Server, desk: Desk, collector: Collector) -> None:
     pair = await desk.tokens()
     marked = [("User-Agent", "MarkedAgent"), ("tracestate", "marked=state"), TRACEPARENT]
     marked += [("X-Forwarded-For", "198.51.100.77")]
@@ -253,9 +247,7 @@ async def test_nothing_that_a_caller_sent_is_in_any_span(
         assert text.encode() not in collector.sent, text
 
 
-async def test_the_sdks_own_variables_name_the_sender_and_its_key(
-    server: Server, collector: Collector
-) -> None:
+async def test_the_sdks_variables_name_the_sender_and_its_key(server: Server, collector: Collector) -> None:
     before = {span.span_id for span in collector.spans}
     await ask(server, "GET", "/api/oauth2/userinfo", [])
     collector.await_span(lambda each: each.span_id not in before)

@@ -110,9 +110,7 @@ def test_a_server_listens_on_several_addresses(machine: Machine, tmp_path: Path)
 
 
 @pytest.mark.parametrize("workers, is_abstract", [("1", False), ("2", True)])
-def test_systemd_learns_when_the_server_serves_and_when_it_stops(
-    machine: Machine, tmp_path: Path, workers: str, is_abstract: bool
-) -> None:
+def test_systemd_is_notified(machine: Machine, tmp_path: Path, workers: str, is_abstract: bool) -> None:
     name = f"@ostiary-{os.getpid()}-{workers}" if is_abstract else str(tmp_path / "notify")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(name.replace("@", "\0"))
@@ -168,9 +166,7 @@ def two_in_a_row() -> int:
 
 
 @pytest.mark.parametrize("why", ["the server's own", "in use", "past the last"])
-def test_a_port_that_a_worker_cannot_have_stops_the_start(
-    two_in_a_row: int, why: str, tmp_path: Path
-) -> None:
+def test_a_port_that_a_worker_cannot_have_ends_a_start(two_in_a_row: int, why: str, tmp_path: Path) -> None:
     first = 65_535 if why == "past the last" else two_in_a_row
     bind = first + 1 if why == "the server's own" else 0
     machine = Machine(
@@ -185,9 +181,7 @@ def test_a_port_that_a_worker_cannot_have_stops_the_start(
     assert "worker 2 of 2" in line
 
 
-def test_what_the_door_refuses_and_what_the_process_takes_can_be_watched(
-    two_in_a_row: int, tmp_path: Path
-) -> None:
+def test_refusals_at_the_door_and_the_process_itself_are_measured(two_in_a_row: int, tmp_path: Path) -> None:
     metrics = f"127.0.0.1:{two_in_a_row}"
     with Machine(tmp_path, METRICS_BIND=metrics).serving() as address:
         assert httpx.post(f"{address}/api/auth/login", content=b"x" * 70_000).status_code == 413

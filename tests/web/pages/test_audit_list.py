@@ -20,9 +20,7 @@ async def refresh(served: Served, client: Registered, token: str, agent: str = "
     return str((await api.service("token", client, **form)).json().get("refresh_token", ""))
 
 
-async def test_each_replay_that_ended_a_session_has_words_of_its_own(
-    served: Served, browser: Browser
-) -> None:
+async def test_each_replay_that_ended_a_session_has_its_words(served: Served, browser: Browser) -> None:
     app = await served.client()
     await served.user("anna")
     late, other, older = [
@@ -53,9 +51,7 @@ async def test_each_replay_that_ended_a_session_has_words_of_its_own(
         ("zh-CN", ("<li>名称：The App → Shop</li>", "<li>启用：是 → 否</li>", "<li>名称：Clerk</li>")),
     ],
 )
-async def test_what_changed_stands_below_an_entry(
-    served: Served, language: str, lines: tuple[str, ...]
-) -> None:
+async def test_changes_stand_below_their_entry(served: Served, language: str, lines: tuple[str, ...]) -> None:
     await served.tokens(await served.client())
     root = await served.administrator()
     await root.call("PUT", "/api/oauth/clients/app", json={"name": "Shop"})
@@ -153,9 +149,7 @@ async def test_a_filter_that_several_users_match_says_whom_it_means(served: Serv
     assert "any of them counts" not in one
 
 
-async def test_a_session_whose_record_was_erased_is_shown_by_its_entries(
-    served: Served, browser: Browser
-) -> None:
+async def test_entries_show_a_session_whose_record_was_erased(served: Served, browser: Browser) -> None:
     app = await served.client()
     await served.user("anna")
     tokens = await served.tokens(app, "anna", "anna's password")

@@ -91,9 +91,7 @@ async def test_a_form_that_is_sent_to_a_page_without_one_is_answered_to_use_get(
 # --- signing in after a first try that was refused
 
 
-async def test_the_form_of_either_of_two_tabs_that_were_opened_without_cookies_signs_in(
-    served: Served,
-) -> None:
+async def test_the_forms_of_two_tabs_that_were_opened_without_cookies_sign_in(served: Served) -> None:
     """The browser itself says that a page of ours sent the form; no other site can make it say so."""
     for site, status in (("same-origin", 303), ("cross-site", 403), ("same-site", 403), ("none", 403)):
         browser = served.browser()
@@ -112,9 +110,7 @@ async def test_the_form_of_either_of_two_tabs_that_were_opened_without_cookies_s
         (False, "No cookie came with this form: this browser keeps none, or it was open for too long."),
     ],
 )
-async def test_a_form_that_does_not_fit_its_cookie_says_why_and_works_again(
-    served: Served, is_other_tab: bool, said: str
-) -> None:
+async def test_a_form_with_a_wrong_cookie_works_again(served: Served, is_other_tab: bool, said: str) -> None:
     browser = served.browser()
     page = await browser.get("/login?next=/account")
     browser.cookies.clear()
@@ -217,9 +213,7 @@ async def test_what_an_empty_lifetime_means(served: Served, browser: Browser) ->
 
 
 @pytest.mark.parametrize("path", ["/admin/clients/new", "/admin/clients/app/edit"])
-async def test_a_lifetime_that_cannot_be_is_shown_as_it_was_entered(
-    served: Served, browser: Browser, path: str
-) -> None:
+async def test_a_wrong_lifetime_is_shown_as_it_was_typed(served: Served, browser: Browser, path: str) -> None:
     await served.client()
     page = await browser.get(path)
     for entered in ("0", "299", "soon"):
@@ -239,9 +233,7 @@ async def test_a_role_behind_many_others_is_offered_and_ticked(served: Served, b
     assert [box for box in offered if "checked" in box] == [box for box in offered if "role449" in box]
 
 
-async def test_what_cannot_be_done_with_a_role_is_said_and_not_offered(
-    served: Served, browser: Browser
-) -> None:
+async def test_an_impossible_action_on_a_role_is_not_offered(served: Served, browser: Browser) -> None:
     await holder_of(served, Permission.ROLE_LIST)
     place = "/admin/roles/role-of-holder/delete"
     held = await browser.submit(await browser.get(place), to=place)
@@ -250,9 +242,7 @@ async def test_what_cannot_be_done_with_a_role_is_said_and_not_offered(
     assert ("cannot be changed" in built_in, "super_admin/edit" in built_in) == (True, False)
 
 
-async def test_a_sheet_that_is_sent_twice_shows_the_secrets_of_its_clients(
-    served: Served, browser: Browser
-) -> None:
+async def test_a_sheet_sent_twice_shows_the_secrets_of_its_clients(served: Served, browser: Browser) -> None:
     """The browser had stopped waiting for the first answer, so only the second one shows the secrets."""
     place, sent = "/admin/clients/import", {"mode": "insert"}
     page = await browser.get(place)
@@ -336,18 +326,14 @@ async def test_a_form_with_a_fault_in_it_still_knows_what_it_showed_at_first(ser
 @pytest.mark.parametrize(
     "shown", ["", "{", "[]", "null", '{"name": "\\ud800"}', '{"scopes": 7}', '{"name": 1e999}', "[" * 9_000]
 )
-async def test_what_a_form_was_never_given_by_us_undoes_nothing_worse_than_itself(
-    served_app: Served, shown: str
-) -> None:
+async def test_a_made_up_old_value_of_a_form_undoes_nothing(served_app: Served, shown: str) -> None:
     browser, page = await open_page(served_app)
     answer = await save(browser, page, shown=shown, accessTokenTtl="600")
     assert answer.status_code == 303
     assert (await app(served_app))["accessTokenTtl"] == 600
 
 
-async def test_an_untouched_form_changes_nothing_in_whatever_order_things_were_registered(
-    served: Served,
-) -> None:
+async def test_an_untouched_form_changes_nothing_in_any_order_of_registration(served: Served) -> None:
     await served.client(grantTypes=["refresh_token", "authorization_code"])
     before = await app(served)
     browser, page = await open_page(served)

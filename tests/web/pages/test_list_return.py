@@ -195,9 +195,7 @@ async def test_a_list_with_a_filter_is_there_after_the_password(served: Served) 
         ("/account/second-factor", "/account/second-factor", {}),
     ],
 )
-async def test_who_is_signed_out_by_wrong_passwords_is_asked_to_sign_in(
-    served: Served, place: str, to: str, fields: dict[str, str]
-) -> None:
+async def test_wrong_passwords_sign_out(served: Served, place: str, to: str, fields: dict[str, str]) -> None:
     await served.user("anna")
     browser = await served.sign_in_browser("anna", "anna's password")
     page = await browser.get(place if to.startswith(place) else f"{to}?next={place}")
@@ -217,9 +215,7 @@ async def test_who_is_signed_out_by_wrong_passwords_is_asked_to_sign_in(
         assert (signed_in.status_code, signed_in.headers["location"]) == (303, place)
 
 
-async def test_a_list_is_as_it_was_left_after_a_record_and_what_was_done_with_it(
-    served: Served, browser: Browser
-) -> None:
+async def test_a_list_is_as_it_was_left_after_actions_on_a_record(served: Served, browser: Browser) -> None:
     """Any text in `back` is a query of the same list."""
     anna = await served.user("anna")
     here = "/admin/people?q=ann&enabled=true&sort=-username"

@@ -51,9 +51,7 @@ def links_on(page: httpx.Response) -> set[str]:
         ("Asia/Beirut", "2027-10-30T21:59:59.900Z", "2027-10-30"),
     ],
 )
-async def test_a_date_is_a_day_of_the_visitors_zone(
-    served: Served, zone: str | None, registered: str, day: str
-) -> None:
+async def test_a_date_is_a_day_of_a_zone(served: Served, zone: str | None, registered: str, day: str) -> None:
     """The times of the page are in this zone too. It is China's for users who have chosen none."""
     at = datetime.fromisoformat(registered).timestamp()
     served.clock.wait(at - served.clock.now() / SECOND_MS)
@@ -87,9 +85,7 @@ async def test_the_audit_trail_is_narrowed_by_the_visitors_days_too(served: Serv
 # --- what a cell says
 
 
-async def test_a_cell_names_the_browser_and_says_how_long_ago_and_an_empty_one_takes_no_line(
-    served: Served,
-) -> None:
+async def test_a_cell_names_the_browser_and_the_age_and_an_empty_one_takes_no_line(served: Served) -> None:
     user_agent = "Mozilla/5.0 (X11; Linux) Chrome/131"
     for language, name, hours, days in (
         ("en", "Chrome on Linux", "1 hour ago", "2 days ago"),
@@ -115,9 +111,7 @@ async def test_a_cell_names_the_browser_and_says_how_long_ago_and_an_empty_one_t
 # --- who is looked for
 
 
-async def test_people_are_found_by_number_and_identifier_and_no_address_holds_a_number(
-    served: Served, browser: Browser
-) -> None:
+async def test_users_are_found_by_numbers_that_no_address_holds(served: Served, browser: Browser) -> None:
     numbers = {"anna": "+8613800138000", "20240001": "13900138000", "dora": None}
     ids = {name: await with_phone(served, name, phone) for name, phone in numbers.items()}
     for name in ids:
@@ -184,9 +178,7 @@ async def test_a_query_that_is_not_known_does_not_deny_that_there_are_accounts(b
 
 
 @pytest.mark.parametrize("place, named", [("/admin/audit", "userId"), ("/admin/online", "userId")])
-async def test_that_more_people_fit_than_are_taken_is_said(
-    served: Served, browser: Browser, place: str, named: str
-) -> None:
+async def test_only_fifty_users_are_taken(served: Served, browser: Browser, place: str, named: str) -> None:
     await served.user("crowd")
     [one] = [each for each in served.records()[Table.USER] if getattr(each, "username", "") == "crowd"]
     assert isinstance(one, User)

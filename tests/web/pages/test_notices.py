@@ -10,9 +10,7 @@ from tests.support.served import Served
 COOKIE = "ostiary_notice"
 
 
-async def test_each_action_says_once_what_it_did_and_how_many_sessions_it_ended(
-    served: Served, browser: Browser
-) -> None:
+async def test_each_action_reports_once_what_it_did_and_ended(served: Served, browser: Browser) -> None:
     anna = await served.user("anna", name="Anna <Ng>")
     for _ in range(2):
         await served.api().sign_in("anna", "anna's password")
@@ -34,9 +32,7 @@ async def test_each_action_says_once_what_it_did_and_how_many_sessions_it_ended(
 
 
 @pytest.mark.parametrize("forgery", ["", "x", "e30.x", "another browser's", "another page's"])
-async def test_no_notice_is_shown_that_is_not_of_this_server_for_this_page(
-    served: Served, browser: Browser, forgery: str
-) -> None:
+async def test_only_a_notice_for_this_page_is_shown(served: Served, browser: Browser, forgery: str) -> None:
     await browser.submit(await browser.get("/account"), {"timezone": "UTC"}, to="/account/zone")
     kept = browser.cookies[COOKIE]
     content = urlsafe_b64encode(b'["/account", "Call us!"]').decode()

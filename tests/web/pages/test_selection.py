@@ -187,9 +187,7 @@ async def test_what_matches_is_judged_again_when_it_is_done(served: Served, brow
     assert read_notice(page) == ["31 deleted."]
 
 
-async def test_all_that_match_lasts_from_page_to_page_and_ends_with_another_filter(
-    served: Served, browser: Browser
-) -> None:
+async def test_all_that_match_last_until_another_filter(served: Served, browser: Browser) -> None:
     await register_crowd(served, 30)
     page = await press(browser, await browser.get(f"{PEOPLE}?q=crowd"), "page", "2", ("all", "1"))
     assert "30 selected" in page.text
@@ -234,9 +232,7 @@ async def test_selected_users_are_disabled_and_enabled_and_deleted_together(serv
     assert enabled() == [False, False, False]
 
 
-async def test_what_is_refused_keeps_nothing_else_from_being_done_and_is_named_with_its_reason(
-    served: Served,
-) -> None:
+async def test_a_refused_record_stops_no_other_and_is_named_with_its_reason(served: Served) -> None:
     for name in ("app", "shop"):
         await served.client(name)
     browser = await served.sign_in_browser()
@@ -276,9 +272,7 @@ async def test_the_visitor_is_the_last_to_whom_it_is_done(served: Served) -> Non
     assert left == ["admin"], "the last of them stays"
 
 
-async def test_an_administrator_among_the_selected_is_warned_before_the_action(
-    served: Served, api: Api
-) -> None:
+async def test_an_administrator_among_the_selected_is_warned_before(served: Served, api: Api) -> None:
     anna, own = await served.user("anna"), (await api.succeed("GET", "/api/auth/me"))["id"]
     served.clock.wait(1)
     browser = await served.sign_in_browser()
@@ -304,9 +298,7 @@ async def test_only_who_may_change_records_can_select_them(served: Served) -> No
     assert (await browser.get(f"/admin/selected/users/disable?selected={anna}")).status_code == 403
 
 
-async def test_no_more_are_selected_one_by_one_than_an_address_holds(
-    served: Served, browser: Browser
-) -> None:
+async def test_no_more_are_selected_than_an_address_holds(served: Served, browser: Browser) -> None:
     ids = await register_crowd(served, 210)
     address = f"/admin/selected/users/disable?{urlencode({'selected': ids}, doseq=True)}"
     question = await browser.get(address)
@@ -379,9 +371,7 @@ async def test_roles_are_given_after_a_proof_and_never_to_oneself_or_above_onese
     assert (above.status_code, "Only administrators with all of its permissions" in above.text) == (403, True)
 
 
-async def test_the_question_before_a_role_is_deleted_says_by_how_many_it_is_held(
-    served: Served, browser: Browser
-) -> None:
+async def test_the_question_before_a_role_is_deleted_counts_holders(served: Served, browser: Browser) -> None:
     await register_role(served, "clerk")
     for name in ("anna", "bert"):
         await served.user(name, roleIds=["clerk"])

@@ -10,9 +10,7 @@ DIGESTED = re.compile(r'"((?:/auth)?/static/([a-z]+)-[0-9a-f]{16}([.][a-z]+))"')
 
 
 @pytest.mark.parametrize("path", ["", "/auth"])
-async def test_a_page_names_its_files_by_their_content_and_browsers_keep_them(
-    serve: Serve, path: str
-) -> None:
+async def test_a_page_names_its_files_by_content_and_browsers_keep_them(serve: Serve, path: str) -> None:
     async with serve(PUBLIC_URL=f"https://id.example{path}") as served:
         browser = served.browser(base="https://id.example")
         page = await browser.get(f"{path}/login")

@@ -10,9 +10,7 @@ from tests.support.served import Served
 
 
 @pytest.mark.parametrize("path", ["/login", "/account"])
-async def test_a_page_is_made_without_a_thread_of_the_framework(
-    served: Served, path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_page_starts_no_thread(served: Served, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     browser = served.browser()
     if path != "/login":
         await browser.sign_in()

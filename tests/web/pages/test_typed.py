@@ -36,9 +36,7 @@ def fields_on(page: httpx.Response) -> dict[str, str]:
     return form.fields
 
 
-async def test_a_form_whose_session_ended_comes_back_as_it_was_filled_but_for_passwords(
-    served: Served,
-) -> None:
+async def test_a_form_whose_session_ended_comes_back_filled_but_for_passwords(served: Served) -> None:
     browser, sent = await send_after_the_end(served)
     assert sent.headers["location"] == f"/login?signed_out=1&next={NEW}"
     assert "a first password" not in str(dict(browser.cookies))
@@ -93,9 +91,7 @@ async def test_nothing_is_kept_of_what_no_form_of_ours_sent(served: Served, way:
     assert "ostiary_typed" not in browser.cookies
 
 
-async def test_a_page_opened_by_its_address_says_that_the_session_ended_and_leads_back(
-    served: Served,
-) -> None:
+async def test_an_ended_session_is_mentioned_at_the_sign_in_that_leads_back(served: Served) -> None:
     browser = await served.sign_in_browser()
     await end_session(served, browser)
     sent = await browser.get("/admin/people?q=li")

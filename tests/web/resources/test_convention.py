@@ -153,9 +153,7 @@ async def test_a_record_in_two_rows_of_an_import_is_refused(served: Served, api:
 
 @every_resource
 @row("General envelope and status codes", "409")
-async def test_a_name_that_is_taken_is_a_conflict_that_names_its_field(
-    served: Served, api: Api, kind: Kind
-) -> None:
+async def test_a_taken_name_is_a_conflict_that_names_its_field(served: Served, api: Api, kind: Kind) -> None:
     await kind.make(api, "one")
     served.clock.wait(2)
     before = served.records()

@@ -35,9 +35,7 @@ FULL = ",".join("x" * MOST_COLUMNS)
         (f"{FULL}, \n{FULL}".encode(), {1: ["x"] * MOST_COLUMNS, 2: ["x"] * MOST_COLUMNS}),
     ],
 )
-def test_a_row_has_the_number_and_the_cells_that_a_program_shows(
-    content: bytes, rows: dict[int, list[Cell]]
-) -> None:
+def test_rows_have_numbers_and_cells_as_a_program_shows(content: bytes, rows: dict[int, list[Cell]]) -> None:
     assert read_sheet(content) == tuple(Row(number, cells) for number, cells in rows.items())
 
 

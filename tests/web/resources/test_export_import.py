@@ -74,9 +74,7 @@ async def faults_of(api: Api, kind: Kind, sheet: bytes | Sequence[Any]) -> list[
 
 @every_resource
 @pytest.mark.parametrize("language, back", [("zh-CN", "zh-CN"), ("en-US", "en-US"), ("zh-CN", "en-US")])
-async def test_an_exported_sheet_imports_again_and_changes_nothing(
-    served: Served, kind: Kind, language: str, back: str
-) -> None:
+async def test_exported_sheets_change_nothing(served: Served, kind: Kind, language: str, back: str) -> None:
     api = await with_three(served, kind)
     content = await export_list(api, kind, {"Accept-Language": language})
     before = served.records()
@@ -106,9 +104,7 @@ async def test_an_export_is_what_the_filters_match_in_the_order_asked_for(served
     assert fields_of(expect_refusal(response, 400, "A0401")) == ["sort", "page"]
 
 
-async def test_an_export_has_what_was_made_since_its_list_was_counted(
-    api: Api, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_export_has_records_made_since_the_count(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paging, "EXACT_TOTAL_MAX", 5)
     monkeypatch.setattr(exports, "_ITEMS_AT_A_TIME", 3)
     names = [f"no{number:02}" for number in range(20)]
@@ -205,9 +201,7 @@ async def test_an_export_is_sent_while_it_is_read(served: Served, sent: Sent) ->
 
 
 @pytest.mark.parametrize("what_ends", ["permission", "session"])
-async def test_an_export_is_cut_off_where_its_permission_or_session_ends(
-    served: Served, sent: Sent, what_ends: str
-) -> None:
+async def test_an_export_ends_with_permission_or_session(served: Served, sent: Sent, what_ends: str) -> None:
     holder = await with_noise(served)
     change: Event = RoleChanged(caller=Operator(), role_id="role-of-holder", fields={"permissions": []})
     if what_ends == "session":
@@ -266,9 +260,7 @@ async def test_times_are_in_the_zone_of_the_request_the_user_or_china(api: Api) 
 
 @every_resource
 @pytest.mark.parametrize("language, notes", [("en-US", "What it takes"), ("zh-CN", "说明")])
-async def test_a_template_has_the_headings_that_an_import_takes_and_explains_them(
-    api: Api, kind: Kind, language: str, notes: str
-) -> None:
+async def test_a_template_explains_its_own_headings(api: Api, kind: Kind, language: str, notes: str) -> None:
     response = await api.call("GET", f"{kind.path}/import-template", headers={"Accept-Language": language})
     assert response.headers["content-type"] == SHEET
     headings = rows_of(response.content)[0]
@@ -473,9 +465,7 @@ async def test_the_refusal_of_utf_16_without_its_mark_says_how_to_save_it(api: A
     assert '"CSV UTF-8"' in failure["errors"][0]["msg"]
 
 
-async def test_a_column_that_is_not_there_says_nothing_and_an_empty_cell_says_nothing_there(
-    served: Served,
-) -> None:
+async def test_a_missing_column_keeps_a_field_and_an_empty_cell_empties_it(served: Served) -> None:
     api = await with_three(served, USERS)
     expect_success(await api.import_sheet(USERS.path, [["username", "locale"], ["one", "en-US"]]))
     one = await _item(api, USERS, "one")
@@ -527,9 +517,7 @@ async def test_passwords_come_in_and_never_go_out(served: Served, api: Api) -> N
 
 
 @pytest.mark.parametrize("own_first", [True, False])
-async def test_who_may_what_is_judged_by_how_a_batch_begins_whatever_its_order(
-    served: Served, own_first: bool
-) -> None:
+async def test_permissions_are_judged_as_before_the_batch(served: Served, own_first: bool) -> None:
     """READINGS 51: the sheet takes the permission to import it from the role of the user who imports it."""
     api = await holder_of(served, Permission.ROLE_CREATE, Permission.ROLE_UPDATE)
     admin = await served.administrator()
@@ -544,9 +532,7 @@ async def test_who_may_what_is_judged_by_how_a_batch_begins_whatever_its_order(
 
 
 @pytest.mark.parametrize("taken_first", [True, False])
-async def test_a_batch_may_move_every_permission_to_another_user_but_not_end_it(
-    served: Served, taken_first: bool
-) -> None:
+async def test_a_batch_may_pass_every_permission_on_and_not_end_it(served: Served, taken_first: bool) -> None:
     api = await served.administrator()
     for name in ("one", "two"):
         await USERS.make(api, name)
@@ -603,9 +589,7 @@ async def test_a_cell_with_an_error_takes_nothing_away(served: Served) -> None:
         ("phone", '<c s="1"><v>12345</v></c>', "012345"),
     ],
 )
-async def test_a_number_is_what_its_cell_shows_or_is_refused(
-    served: Served, heading: str, cell: str, shown: str
-) -> None:
+async def test_a_number_is_read_as_it_is_shown(served: Served, heading: str, cell: str, shown: str) -> None:
     api = await with_three(served, USERS)
     styles = (
         '<styleSheet><numFmts><numFmt numFmtId="176" formatCode="000000"/></numFmts>'

@@ -137,9 +137,7 @@ async def test_few_runs_go_on_at_a_time_and_others_learn_when_to_come_again(hash
     hashing.let(2 * MANY)
 
 
-async def test_a_run_whose_server_is_gone_is_lost_and_forgotten_after_an_hour(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_run_is_lost_with_its_server(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     async with serve() as served:
         Hashing(served, monkeypatch)
         api = await served.administrator()
@@ -161,9 +159,7 @@ async def test_a_run_whose_server_is_gone_is_lost_and_forgotten_after_an_hour(
         await api.fail(404, "A0404", "GET", address)
 
 
-async def test_a_server_that_stops_between_a_runs_turn_and_its_report_still_says_that_it_is_done(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_run_done_at_a_stop_counts_as_done(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     async with serve() as served:
         hashing, api, runs = (
             Hashing(served, monkeypatch),
@@ -186,9 +182,7 @@ async def test_a_server_that_stops_between_a_runs_turn_and_its_report_still_says
         assert (await api.succeed("GET", USERS))["total"] == 1 + MANY
 
 
-async def test_a_run_that_fails_is_logged_and_takes_no_place(
-    hashing: Hashing, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_failed_run_is_logged_and_is_over(hashing: Hashing, monkeypatch: pytest.MonkeyPatch) -> None:
     async def fail(password: str, *, may_be_refused: bool = True) -> str:
         raise MemoryError(password)
 
@@ -227,9 +221,7 @@ async def test_runs_that_could_not_begin_take_no_place(hashing: Hashing) -> None
     assert statuses == [202, 202, 429]
 
 
-async def test_the_page_shows_how_far_a_run_is_and_what_is_wrong(
-    hashing: Hashing,
-) -> None:
+async def test_the_page_shows_how_far_a_run_is_and_what_is_wrong(hashing: Hashing) -> None:
     browser = await hashing.served.sign_in_browser()
     for sheet, shown in (
         (people(phone="no number"), f"Row {MANY + 1}, Telephone: must be"),
@@ -249,9 +241,7 @@ async def test_the_page_shows_how_far_a_run_is_and_what_is_wrong(
         assert "Refresh" not in done.headers
 
 
-async def test_others_run_between_rows_that_wait_for_nothing(
-    api: Api, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_other_tasks_run_between_rows_of_an_import(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the server would answer no request while it prepares an import of 2,000 rows."""
     order: list[str] = []
     draw_entropy = RequestContext.draw_entropy

@@ -39,9 +39,7 @@ async def test_a_password_is_in_no_log_answer_or_record(served: Served, api: Api
         assert secret not in told
 
 
-async def test_two_administrators_of_one_batch_do_not_both_go_and_who_is_in_their_own_goes_last(
-    served: Served, api: Api
-) -> None:
+async def test_one_administrator_of_a_batch_stays_and_the_caller_goes_last(served: Served, api: Api) -> None:
     """One user must keep every permission. Each part of a batch that takes it is refused (READINGS 51)."""
     own = await id_of(api)
     second = (await api.succeed("POST", USERS, {**NEW, "roleIds": ["super_admin"]}, status=201))["id"]
@@ -70,9 +68,7 @@ _OF_ANOTHER: tuple[tuple[str, str, Any], ...] = (
 
 
 @pytest.mark.parametrize("method, path, body", _OF_ANOTHER, ids=[f"{one[1]} {one[2]}" for one in _OF_ANOTHER])
-async def test_a_deputy_reaches_no_account_that_holds_what_they_do_not(
-    served: Served, method: str, path: str, body: Any
-) -> None:
+async def test_a_deputy_reaches_no_account_above(served: Served, method: str, path: str, body: Any) -> None:
     """READINGS 40. An administrator who holds the same permissions may do all of it."""
     people = (Permission.USER_CREATE, Permission.USER_UPDATE, Permission.USER_DELETE)
     deputy = await holder_of(served, *people)

@@ -131,9 +131,7 @@ def test_a_full_sheet_is_followed_by_another_with_the_headings() -> None:
 
 
 @pytest.mark.parametrize("more, rows", [(0, [3, 3, 2]), (1, [4, 3])])
-def test_a_sheet_of_many_bytes_is_followed_by_another(
-    more: int, rows: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_bytes_begin_another_sheet(more: int, rows: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     items: list[tuple[object, ...]] = [(number,) for number in range(5)]
     two = xml_of(write_sheet(Kind.INTEGER, items=items[:2]))
     monkeypatch.setattr(book, "_LONGEST_SHEET", len(two.removesuffix("</sheetData></worksheet>")) + more)
@@ -368,9 +366,7 @@ def test_the_members_are_those_that_the_book_names() -> None:
     ],
     ids=["runs and readings", "reading within", "one in another", "as many as may be", "too many"],
 )
-def test_a_cell_refers_to_a_text_that_many_share(
-    texts: str, read: str | FieldRule, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cells_share_a_text(texts: str, read: str | FieldRule, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing, "_MOST_SHARED_TEXTS", 5)
     sheet = cells('<row><c t="s"><v>0</v></c></row>')
     assert read_sheet(book_around(sheet, **shared_texts(texts))) == (
@@ -390,9 +386,7 @@ def test_a_cell_refers_to_a_text_that_many_share(
     ],
     ids=["shared", "in its cell", "result of a formula"],
 )
-def test_a_text_is_as_long_as_excel_has_it(
-    written: Callable[[str], bytes], length: int, is_read: bool
-) -> None:
+def test_a_text_is_as_long_as_in_excel(written: Callable[[str], bytes], length: int, is_read: bool) -> None:
     expected = (Row(1, ["x" * length]),) if is_read else FieldRule.SHEET_TOO_LARGE
     assert read_sheet(written("x" * length)) == expected
 
