@@ -121,7 +121,7 @@ ROOMS: Final = {
             *_tests("web/api_document", "document"),
             *_tests_of(
                 "tests/web/account/test_own_security.py",
-                "who_breaks_off_amid_a_change_keeps_nobody_from_being_told",
+                "a_caller_who_breaks_off_amid_a_change_does_not_stop_its_notice",
             ),
             *_tests("web/attacks", "header_fields fixation redirects"),
             *_tests("web/account", "recovery personal_tokens"),

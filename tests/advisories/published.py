@@ -115,7 +115,7 @@ BY_TEST: Final[Mapping[str, str]] = MappingProxyType(
             "CVE-2026-9802, CVE-2026-1035, CVE-2026-47386"
         ),
         "web/attacks/test_addresses.py::test_another_spelling_of_an_address_is_not_there": "CVE-2026-0976",
-        "web/attacks/test_enumeration.py::test_a_failed_sign_in_is_the_same_for_whoever_is_not_there": (
+        "web/attacks/test_enumeration.py::test_a_failed_sign_in_is_the_same_for_a_name_that_is_not_there": (
             "CVE-2026-22746"
         ),
         "web/attacks/test_markup.py::test_no_page_makes_an_element_of_what_an_address_says": (
@@ -132,7 +132,7 @@ BY_TEST: Final[Mapping[str, str]] = MappingProxyType(
         ),
         "web/test_browser_session.py::test_a_sign_in_leads_only_to_a_path_of_this_server": "CVE-2024-39694",
         "web/test_consent_page.py::test_an_invalid_request_stays_with_its_reason": "CVE-2026-9689",
-        "web/test_consent_page.py::test_who_is_not_signed_in_signs_in_and_comes_back_to_the_same_page": (
+        "web/test_consent_page.py::test_a_visitor_signs_in_and_comes_back_to_the_same_page": (
             "RFC 9700 §4.12"
         ),
     }

@@ -1,4 +1,4 @@
-"""The application that most tests of the web ask, and the door they ask it through."""
+"""The application that most tests of the web call, and the door through which they call it."""
 
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # most tests need no Playwright
 
 @pytest.fixture(scope="session")
 def chromium_running() -> "Iterator[Chromium]":
-    """One Chromium for all tests that need one, as Playwright runs once in a process."""
+    """Yield one Chromium for all tests that need one, as Playwright runs once in a process."""
     from tests.support.browser import a_browser
 
     with a_browser() as running:
@@ -26,31 +26,31 @@ def chromium_running() -> "Iterator[Chromium]":
 
 @pytest.fixture
 def door() -> Door:
-    """The quickest; a module whose tests hold at every door is parametrised over `DOORS`."""
+    """Return the quickest door; a module whose tests hold at every door is parametrised over `DOORS`."""
     return "guard"
 
 
 @pytest.fixture
 def serve(tmp_path: Path, door: Door) -> Serve:
-    """Opens the application with settings of the test's own; on a file once, as doors know no store."""
+    """Return a function that opens the application with a test's own settings; other doors run in memory."""
     open_store = on_disk if door == "guard" else in_memory()
     return partial(serving, tmp_path, open_store=open_store, door=door)
 
 
 @pytest.fixture
 async def served(serve: Serve) -> AsyncIterator[Served]:
-    """The application with the settings that it has by default, on a SQLite file."""
+    """Yield the application with its default settings, on a SQLite file."""
     async with serve() as running:
         yield running
 
 
 @pytest.fixture
 async def api(served: Served) -> Api:
-    """A program that the first administrator signed in."""
+    """Return a program that the first administrator signed in."""
     return await served.administrator()
 
 
 @pytest.fixture
 async def browser(served: Served) -> Browser:
-    """A browser that the first administrator signed in at."""
+    """Return a browser in which the first administrator is signed in."""
     return await served.sign_in_browser()

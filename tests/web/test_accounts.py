@@ -15,7 +15,7 @@ async def sign_in(served: Served, username: str = "anna", password: str = "anna'
 
 @row("Authentication rules", "2 any other backend endpoint answers 401")
 async def test_no_token_is_accepted_in_the_place_of_another(served: Served) -> None:
-    """READINGS 12: five namespaces, each value tried in every other's place."""
+    """Try each kind of token in the place of every other (READINGS 12)."""
     client = await served.client()
     api = served.api()
     login = await api.sign_in()
@@ -57,7 +57,7 @@ async def test_no_token_is_accepted_in_the_place_of_another(served: Served) -> N
     assert served.records() == before
 
 
-# --- signing out, and who is there
+# --- signing out, and the caller's account
 
 
 async def test_signing_out_ends_the_login_session_and_no_other(served: Served) -> None:
@@ -73,7 +73,7 @@ async def test_signing_out_ends_the_login_session_and_no_other(served: Served) -
     await other.succeed("GET", "/api/auth/me")
 
 
-async def test_the_caller_is_told_who_they_are_and_what_they_may_do(served: Served, api: Api) -> None:
+async def test_the_account_of_the_caller_shows_names_roles_and_permissions(served: Served, api: Api) -> None:
     me = await api.succeed("GET", "/api/auth/me")
     assert set(me) == {
         *("id", "username", "name", "phone", "avatarUrl", "locale", "timezone"),
@@ -88,8 +88,8 @@ async def test_the_caller_is_told_who_they_are_and_what_they_may_do(served: Serv
 
 
 @row("General envelope and status codes", "401")
-async def test_who_is_not_signed_in_gets_401(served: Served) -> None:
-    """That every route does, tests/web/test_gate.py walks; here, whatever stands in place of a token."""
+async def test_a_caller_who_is_not_signed_in_gets_401(served: Served) -> None:
+    """Send odd texts in place of a token; tests/web/test_gate.py calls every route without one."""
     signed_in = await served.sign_in_browser()
     odd = ("Bearer", "Bearer ", "Bearer a b", "Basic YWRtaW46YWRtaW4=", "bearer\tx", "Bearer \xe9")
     for endpoint in ("GET /api/auth/me", "POST /api/auth/logout", "POST /api/oauth2/authorize"):

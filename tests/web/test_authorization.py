@@ -20,7 +20,7 @@ PATH = "/api/oauth2/authorize"
 
 
 @row("Summary", "GET /api/oauth2/authorize")
-async def test_the_page_is_told_who_asks_for_what_and_of_whom(served: Served, api: Api) -> None:
+async def test_a_check_answers_with_client_scopes_and_user(served: Served, api: Api) -> None:
     await served.client()
     before = served.records()
     response = await api.call("GET", PATH, params=authorization())
@@ -74,11 +74,11 @@ WRONG: list[tuple[dict[str, str | None], str]] = [
     ({"code_challenge": "x" * 42}, "A0401"),
     ({"code_challenge_method": "plain"}, "A0401"),
 ]
-"""One of each kind; tests/core/test_authorization_request.py has them all."""
+"""One wrong request of each kind; tests/core/test_authorization_request.py has all of them."""
 
 
 @row("General envelope and status codes", "400")
-async def test_a_wrong_request_is_told_so_by_its_code(served: Served, api: Api) -> None:
+async def test_a_wrong_request_is_refused_with_its_code(served: Served, api: Api) -> None:
     await served.client()
     await served.client("machine", grantTypes=["client_credentials"])
     before = served.records()
@@ -100,7 +100,7 @@ async def test_a_name_that_comes_twice_in_the_body_is_a0401(served: Served, api:
     assert served.records() == before
 
 
-# --- a browser's cookie must prove where the request comes from (READINGS 25)
+# --- a request with a browser's cookie must prove its origin (READINGS 25)
 
 
 async def test_a_page_with_the_form_token_may_decide(served: Served, browser: Browser) -> None:

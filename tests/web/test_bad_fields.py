@@ -1,4 +1,4 @@
-"""Every bad field of a body is named, all of them at once, and such a body counts and changes nothing."""
+"""An answer names every bad field of a body at once, and such a body changes nothing."""
 
 from typing import Any, Final
 
@@ -25,9 +25,9 @@ _OF_A_USER: Final[list[tuple[dict[str, Any], list[str]]]] = [
     ({"roleIds": "super_admin"}, ["roleIds"]),
     ({"username": "with space", "timezone": "x", "locale": "y"}, ["locale", "timezone", "username"]),
 ]
-# Characters that are drawn as nothing: fillers of Hangul, an empty Braille cell, a variation selector.
+# Characters that a screen shows as nothing: fillers of Hangul, an empty Braille cell, a variation selector.
 _UNSEEN: Final = ("\u3164", "\u115f", "\u2800", "\ufe0f", "\U000e0041")
-# What turns round the text behind it, hides something or breaks a line would lie on the consent page.
+# Characters that reverse, hide or break text: with them a name would lie on the consent page.
 _UNREADABLE: Final = (
     *("\u202egnp.exe", "a\u2066b", "\u200bApp", "a\x00b", "a\r\nb", "\ufeffApp", "\x1b[2J", "x" * 101),
     *(f"Ann{unseen}a" for unseen in _UNSEEN),
@@ -115,7 +115,7 @@ BAD: Final[dict[str, list[tuple[Any, list[str]]]]] = {
         *_OF_NAMES,
         ({"enabled": False, "clientId": "b"}, ["clientId", "enabled"]),
     ],
-    # Each of these has a way of its own to change.
+    # Each of these fields is changed by a route of its own.
     "PUT /api/oauth/clients/app/enabled": _OF_ENABLED,
     "PUT /api/iam/users/BEN/enabled": _OF_ENABLED,
     "PUT /api/iam/users/BEN/password": [({"password": password}, ["password"]) for password in PASSWORDS],
@@ -132,7 +132,7 @@ BAD: Final[dict[str, list[tuple[Any, list[str]]]]] = {
     "fields", [{"scopes": ["x"] * 100_000}, {f"field{number}": 0 for number in range(50_000)}]
 )
 async def test_at_most_a_hundred_bad_fields_are_named(api: Api, fields: dict[str, Any]) -> None:
-    """A body of a mebibyte would be answered by thirty."""
+    """Without the bound, a body of one mebibyte would be answered with thirty."""
     body = {"clientId": "app", "name": "App", "grantTypes": ["client_credentials"], **fields}
     assert len((await api.fail(400, "A0401", "POST", "/api/oauth/clients", body))["errors"]) == 100
 

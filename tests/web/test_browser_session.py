@@ -1,4 +1,4 @@
-"""A browser's login session: cookies, signing in and out by forms, and where a page may lead."""
+"""A browser's login session: cookies, signing in and out by forms, and the addresses a page leads to."""
 
 from http.cookies import SimpleCookie
 from pathlib import Path
@@ -19,7 +19,7 @@ FOREIGN = [
 
 
 def cookies_of(response: httpx.Response) -> dict[str, dict[str, str]]:
-    """The attributes of every cookie that is set."""
+    """Return the attributes of every cookie that an answer sets."""
     found = {}
     for header in response.headers.get_list("set-cookie"):
         for name, morsel in SimpleCookie(header).items():
@@ -96,7 +96,7 @@ async def test_over_https_cookies_go_over_nothing_else(
 
 
 async def test_servers_on_other_ports_of_a_host_have_cookies_of_their_own(served: Served) -> None:
-    """Browsers give cookies to every port of a host (RFC 6265 §8.5)."""
+    """Browsers send the cookies of a host to every port of it (RFC 6265 §8.5)."""
     browser, servers = served.browser(), ("http://id.example:8000", "http://id.example:9000")
     for server in servers:
         await browser.get(f"{server}/language?to=zh-CN")
@@ -126,7 +126,7 @@ async def test_a_form_from_the_public_address_is_one_of_ours(tmp_path: Path) -> 
 
 
 async def test_a_sign_in_leads_only_to_a_path_of_this_server(served: Served) -> None:
-    """READINGS 27; also if the form was tampered with."""
+    """This holds for a form that was tampered with too (READINGS 27)."""
     for return_to in FOREIGN:
         browser = served.browser()
         response = await browser.sign_in(return_to=return_to)

@@ -1,4 +1,4 @@
-"""`/sso` and the pages on the way to it, as a browser without JavaScript meets them ("Browser behaviour")."""
+"""`/sso` and the pages on the way to it in a browser without JavaScript ("Browser behaviour")."""
 
 import re
 from urllib.parse import urlsplit
@@ -13,7 +13,7 @@ from tests.web.test_authorization import WRONG
 
 
 def expect_redirect(response: httpx.Response, address: str = REDIRECT_URI) -> str:
-    """Where the browser is sent with a result; 303, so that no form goes along (RFC 9700 §4.12)."""
+    """Return the address of a redirect to the client: a 303, which carries no form (RFC 9700 §4.12)."""
     assert response.status_code == 303, response.text
     location = response.headers["location"]
     assert location.startswith(address)
@@ -23,7 +23,7 @@ def expect_redirect(response: httpx.Response, address: str = REDIRECT_URI) -> st
 
 
 def stays(response: httpx.Response, status: int, code: str) -> None:
-    """A page of ours that shows the reason, and leads nowhere."""
+    """Assert that an answer is a page of this server that shows the reason and leads nowhere."""
     assert response.status_code == status, response.text
     assert "location" not in response.headers
     assert "refresh" not in response.headers
@@ -34,7 +34,7 @@ def stays(response: httpx.Response, status: int, code: str) -> None:
 
 
 async def at_consent(served: Served, **asked: str | None) -> tuple[Browser, httpx.Response]:
-    """A browser that is asked for consent."""
+    """Return a browser, and the page that asks it for consent."""
     browser = await served.sign_in_browser()
     page = await browser.get(sso(**asked))
     assert page.status_code == 200, page.text
@@ -46,7 +46,7 @@ async def at_consent(served: Served, **asked: str | None) -> tuple[Browser, http
 
 @row("Summary", "GET /sso")
 @row("/sso browser behaviour", "1 not logged in: login page and back")
-async def test_who_is_not_signed_in_signs_in_and_comes_back_to_the_same_page(served: Served) -> None:
+async def test_a_visitor_signs_in_and_comes_back_to_the_same_page(served: Served) -> None:
     client = await served.client()
     browser = served.browser()
     address = sso(state="a&b=c d/é", scope="user.read")
@@ -111,9 +111,7 @@ async def test_the_page_names_the_parameter_that_is_wrong_and_no_other(
         assert named[0][1].startswith(reason)
 
 
-async def test_a_request_that_nobody_sees_the_answer_of_issues_no_code(
-    served: Served, browser: Browser
-) -> None:
+async def test_a_prefetch_and_a_head_request_issue_no_code(served: Served, browser: Browser) -> None:
     await served.client(autoApproveScopes=["user.read"])
     before, told = served.records(), served.audit()
     head = await browser.request("HEAD", sso())
@@ -125,7 +123,7 @@ async def test_a_request_that_nobody_sees_the_answer_of_issues_no_code(
     ):
         for path in (sso(), "/account", "/language?to=zh-CN&next=/"):
             ahead = await browser.get(path, headers={name: value})
-            # Whatever is no success is asked for again, once somebody wants to see it.
+            # After a failure the browser asks again when its user opens the page.
             assert (ahead.status_code, ahead.text, ahead.headers["cache-control"]) == (503, "", "no-store")
             assert not {"location", "set-cookie"} & ahead.headers.keys()
     assert "set-cookie" not in (await browser.request("HEAD", "/language?to=zh-CN&next=/")).headers
@@ -133,11 +131,11 @@ async def test_a_request_that_nobody_sees_the_answer_of_issues_no_code(
     expect_redirect(await browser.get(sso()))
 
 
-# --- around them
+# --- other behaviour of the page
 
 
 async def test_only_a_page_whose_form_may_end_at_a_client_lets_its_form_lead_away(served: Served) -> None:
-    """Browsers hold the redirects of a form to `form-action` as well, the client's own among them."""
+    """Browsers apply `form-action` to every redirect after a form, also to those of the client."""
     await served.client()
     browser = served.browser()
     sign_in = await browser.follow(await browser.get(sso()))

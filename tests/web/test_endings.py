@@ -1,6 +1,6 @@
-"""What ends everything of a user ends it at once, for good, and nothing else.
+"""Endings of all that a user has open: they work at once and for good, and end nothing of other users.
 
-"Session and tokens", the rows of user-level endings, through the endpoints themselves.
+The endpoints are called for each row of user-level endings in "Session and tokens".
 """
 
 from collections.abc import Awaitable, Callable
@@ -26,11 +26,11 @@ USERS = "/api/iam/users"
 NEW = "another password"
 
 Ending = Callable[[Served, Api, str, Open], Awaitable[Any]]
-"""What an administrator does to a user, or what that user does."""
+"""An act of an administrator or of the user, after which all that the user has open must end."""
 
 
 def ending(act: Ending, *, proves: str = "", goes_on: bool = False, case: str = "") -> Any:
-    """`goes_on` is whether the session in which it was done does."""
+    """Return a case; `goes_on` says whether the session that acted stays open."""
     marks = [row("Session and tokens", proves)] if proves else []
     return pytest.param(act, goes_on, id=case or proves, marks=marks)
 
@@ -147,7 +147,7 @@ async def test_what_was_refused_or_is_no_such_change_ends_nothing(served: Served
     await anna.assert_all_alive()
 
 
-# --- what was drawn for somebody dies with what they were (READINGS 48)
+# --- codes and tokens end with the account or number that they were drawn for (READINGS 48)
 
 OTHER_PHONE = "+8613800000003"
 
@@ -190,7 +190,7 @@ async def test_a_code_by_text_message_and_a_personal_token_die_with_every_ending
         moved = new_number(codes["change-phone"], password, OTHER_PHONE)
         await anna.here.call("PUT", "/api/auth/phone", moved)
         assert (await anna.here.succeed("GET", "/api/auth/me"))["phone"] != OTHER_PHONE
-    # What the account was is back: it is enabled, and has the number that the code was sent to.
+    # The account gets back what it lost: it is enabled, and has the number that the code was sent to.
     admin = await served.administrator()
     if (await admin.call("GET", f"{USERS}/{anna_id}")).status_code == 200:
         await admin.succeed("PUT", f"{USERS}/{anna_id}/enabled", {"enabled": True})

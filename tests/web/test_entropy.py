@@ -1,4 +1,4 @@
-"""Whatever a server draws, it draws from its one source of entropy."""
+"""A server draws all of its random bytes from one source of entropy."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""What holds for every route there is: who it is open to, how it fails, what it lets others keep."""
+"""Rules for every route: who may call it, how it fails, and which headers keep its answers private."""
 
 import re
 from typing import Any
@@ -27,7 +27,7 @@ PAGES = sorted(
 
 @row("Authentication rules", "2 any other backend endpoint answers 401")
 async def test_a_third_partys_token_opens_nothing_but_user_info(served: Served) -> None:
-    """Nor in the place of a browser's cookies, if pages are shown as to a stranger."""
+    """A token of a client in place of a browser's cookie shows the same pages as no cookie."""
     client = await served.client()
     issued = await served.tokens(client)
     api = served.api()
@@ -43,7 +43,7 @@ async def test_a_third_partys_token_opens_nothing_but_user_info(served: Served) 
     for path in set(PAGES) - {"/", "/login"}:
         shown, expected = await thief.get(path, headers={"Cookie": planted}), await stranger.get(path)
         assert shown.status_code == expected.status_code, path
-        # With cookies of a sign-in, however little they are worth, it says that this session has ended.
+        # With any cookie of a sign-in, even a worthless one, the page says that the session has ended.
         location = shown.headers.get("location", "").replace("?signed_out=1&", "?")
         assert location == expected.headers.get("location", ""), path
     assert served.records() == before
@@ -77,7 +77,7 @@ async def test_what_is_not_there_is_404_in_the_envelope(served: Served, language
 async def test_a_method_that_is_not_there_is_405_and_the_others_are_named(served: Served, api: Api) -> None:
     map_of_routes = served.application.quart.url_map.bind("id.example")
     for path in {path for _, path in routes("/api/")}:
-        # A word in a path may also be somebody's identifier: /users/options, /users/:id.
+        # A word in a path may also be the identifier of a record: /users/options, /users/:id.
         methods = set(map_of_routes.allowed_methods(path)) - {"HEAD"}
         for method in {"GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"} - methods:
             response = await api.call(method, path)
@@ -101,10 +101,10 @@ async def test_json_may_name_its_charset(served: Served) -> None:
 
 
 @pytest.mark.parametrize("body_seconds", [0.0, 0.6])
-async def test_turns_that_take_too_long_together_are_told_on_a_page(
+async def test_turns_that_take_too_long_together_are_answered_by_a_page(
     served: Served, body_seconds: float, monkeypatch: pytest.MonkeyPatch, mock_clock: trio.testing.MockClock
 ) -> None:
-    """Whether the form comes at once, or later than the front door waits before it calls the application."""
+    """The form comes at once, or later than the front door waits before it calls the application."""
 
     async def call_with_late_body(scope: Any, receive: Any, send: Any) -> None:
         async def receive_late() -> Any:
@@ -127,7 +127,7 @@ async def test_turns_that_take_too_long_together_are_told_on_a_page(
     assert (response.status_code, response.headers["content-type"][:9]) == (500, "text/html")
 
 
-# --- every answer is nobody else's to show, to guess at or to embed
+# --- no other site may show, read or embed an answer
 
 
 SERVER_TO_SERVER = {
@@ -153,7 +153,7 @@ def expect_seclusion(response: httpx.Response) -> None:
 
 
 def expect_own_page(page: httpx.Response) -> None:
-    """For its visitor alone: nobody keeps it, and it loads and runs nothing but files of this server."""
+    """Assert that a page is not cached, and loads and runs only files of this server."""
     assert page.headers["cache-control"] == "no-store", page.url
     assert "etag" not in page.headers
     assert page.headers["cross-origin-opener-policy"] == "same-origin", page.url
@@ -167,7 +167,7 @@ def expect_own_page(page: httpx.Response) -> None:
 
 @row("Authentication rules", "5 no cross-origin permission")
 async def test_every_answer_is_secluded(served: Served, browser: Browser, api: Api) -> None:
-    """And no page of another site may read it; of what the interface answers nobody keeps anything."""
+    """No page of another site may read an answer, and no cache keeps an answer of the interface."""
     foreign = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
     bearer = {**foreign, "Authorization": f"Bearer {api.token}"}
     kept, statuses = dict(browser.cookies), set()
@@ -197,7 +197,7 @@ async def test_every_answer_is_secluded(served: Served, browser: Browser, api: A
 async def test_a_window_on_the_way_to_a_client_stays_in_reach_of_the_client_that_opened_it(
     served: Served, browser: Browser
 ) -> None:
-    """Its callback speaks to the window behind it; a page with the policy would end that for good."""
+    """The client's callback speaks to the window that opened it; the policy on a page would cut this off."""
     await served.client()
     for visitor, path in ((served.browser(), f"/login?next={sso()}"), (browser, sso())):
         page = await visitor.get(path)

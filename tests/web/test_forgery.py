@@ -1,4 +1,4 @@
-"""No other site makes a browser do anything: every page that takes a form, and every route by its cookie."""
+"""No other site can act through a browser: by no form of a page, and by no route that takes its cookie."""
 
 import hmac
 from base64 import urlsafe_b64encode
@@ -16,13 +16,13 @@ from tests.support.served import Served, routes
 from tests.web.test_malformed import standing
 
 SERVER_TO_SERVER = {"/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/revoke"}
-"""What takes no cookie and sets none, from clients with a secret."""
+"""Routes for clients with a secret, which take no cookie and set none."""
 OPEN = {
     *("/api/auth/login", "/api/auth/login/second-factor", "/api/auth/login/second-factor/set-up"),
     *("/api/auth/refresh", "/api/auth/sms-code", "/api/auth/reset-password"),
     "/api/auth/invitation",
 }
-"""What asks for no caller: a form token proves nothing there, and a program has none."""
+"""Routes without a signed-in caller: a form token proves nothing there, and a program has none."""
 CHANGING = sorted(
     {
         (method, path)
@@ -61,7 +61,7 @@ async def test_the_log_has_the_origin_that_was_refused_if_it_can_be_one(
 
 @pytest.mark.parametrize("sent", ["nothing", *FOREIGN])
 async def test_a_forged_request_does_nothing(served: Served, browser: Browser, sent: str) -> None:
-    """Without a form token or with another browser's, and with its own from another site."""
+    """Send no form token or that of another browser; and the browser's own, but from another site."""
     await served.client()
     known = form_token_in(await browser.get("/password"))
     others = form_token_in(await (await served.sign_in_browser()).get("/password"))
@@ -96,7 +96,7 @@ async def test_no_other_site_signs_in_or_recovers_by_the_interface(served: Serve
 
 
 async def test_the_token_of_no_cookie_at_all_proves_nothing(served: Served) -> None:
-    """Anybody can make it: nothing in it is secret."""
+    """Every program can make this token, as nothing in it is secret."""
     of_nothing = urlsafe_b64encode(hmac.digest(b"", b"ostiary form token", "sha256")).rstrip(b"=").decode()
     values = {"username": "admin", "password": ADMIN_PASSWORD, "form_token": of_nothing}
     response = await served.browser().post("/login", data=values)
@@ -114,11 +114,11 @@ FOREIGN_TO_SHOP = [
     {"Origin": f"{SHOP}.evil.example"},
     {"Origin": "http://127.0.0.1:8000", "Sec-Fetch-Site": "same-site"},
 ]
-"""What browsers say of a form that another site sends; the last is the server's own address, another port."""
+"""Headers with which a browser sends another site's form; the last comes from another port of the server."""
 
 
 def shop() -> httpx.AsyncClient:
-    """Its page; nothing here gets as far as the server that it signs people in with."""
+    """Return a browser at the shop; no test here gets as far as the server behind it."""
     oauth = OAuthClient(
         httpx.AsyncClient(), client_id="demo-shop", secret="s", redirect_uri=f"{SHOP}/callback", server=BASE
     )
@@ -140,7 +140,7 @@ async def test_no_other_site_starts_a_sign_in_at_the_shop_or_does_a_deed(said: d
 
 
 async def test_the_shop_takes_a_callback_for_its_own_browser_alone() -> None:
-    """Login CSRF by a callback: the state is another browser's, or nobody's."""
+    """Login CSRF by a callback: the state is another browser's, or of no browser."""
     attacker, victim = shop(), shop()
     started = await attacker.post("/start")
     state = httpx.URL(started.headers["location"]).params["state"]

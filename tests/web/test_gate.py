@@ -1,8 +1,8 @@
-"""Every route has a gate: for those not let in the server does nothing, and everybody else gets through.
+"""Every route has a gate: for callers who may not pass, the server does no work; all others get through.
 
-The walk goes over every route that there is, of the interface and of the pages, with an account that has all
-permissions but that of the route, one that must change its password first, and nobody. The command line asks
-for no permission: who runs it has the machine.
+The tests call every route of the interface and of the pages: as a user who has all permissions except that of
+the route, as a user who must change the password first, and as a visitor who is not signed in. The command
+line asks for no permission, as its user controls the machine.
 """
 
 import re
@@ -50,7 +50,7 @@ from tests.support.stores import PlainStore
 
 @dataclass(frozen=True, order=True)
 class Route:
-    """A method and a path, its variable parts in angle brackets."""
+    """A method and a path with its variable parts in angle brackets."""
 
     path: str
     method: str
@@ -62,14 +62,14 @@ class Route:
 
     @property
     def address(self) -> str:
-        """Where nothing is, so that nobody finds anything there."""
-        # Of an address without a query no answer to the question can come.
+        """The path with the name of a record that does not exist."""
+        # Without a query, `/sso` cannot be answered.
         return "/sso?client_id=nobody" if self.path == "/sso" else re.sub("<[^>]+>", "nobody", self.path)
 
 
 @cache
 def routes() -> tuple[Route, ...]:
-    """Every route there is."""
+    """Return every route of the application."""
     app = create_app(Settings.from_environment({"API_DOCS_ENABLED": "true"}))
     found = []
     for rule in app.url_map.iter_rules():
@@ -83,7 +83,7 @@ def routes() -> tuple[Route, ...]:
 
 
 def with_permission() -> Iterator[tuple[Route, Permission]]:
-    """The routes of the administration, each with what opens it."""
+    """Yield the routes of the administration, each with the permission that opens it."""
     for route in routes():
         if route.gate.permission is not None:
             yield route, route.gate.permission
@@ -97,7 +97,7 @@ create  GET API/import-template, POST API, POST API/import,
 update  PUT API/<record_id>, GET PAGE/<item_id>/edit, POST PAGE/<item_id>/edit
 delete  DELETE API/<record_id>, POST API/batch-delete, GET PAGE/<item_id>/delete, POST PAGE/<item_id>/delete
 """
-"""What every resource has, by the permission for it."""
+"""Routes that every resource has, by the last word of their permission."""
 
 _OF_ONE = """
 oauth.client.list    GET /api/oauth/clients/<client_id>/sessions
@@ -132,17 +132,17 @@ audit.read  GET /api/audit/events, GET /api/audit/events/export, GET /admin/audi
     GET /api/audit/sessions/<session_id>/explain, GET /admin/audit/export,
     GET /admin/audit/sessions/<session_id>
 """
-"""What one alone has. To ASK is to GET a question, and to POST its answer."""
+"""Routes that only one resource has, by their permission. ASK stands for a GET and a POST of one question."""
 
 
 def routes_in(listed: str) -> set[str]:
-    """Routes by method and path, told one after the other."""
+    """Return the routes of a list with commas, as methods with paths."""
     each = [route.strip() for route in listed.split(",")]
     return {route.replace("ASK", method) for route in each for method in ("GET", "POST")}
 
 
 def lines_in(table: str) -> Iterator[tuple[str, set[str]]]:
-    """The first word of each line that is not set in, and the routes behind it."""
+    """Yield the first word of each line that is not indented, and the routes behind it."""
     for line in re.findall(r"^\S.*(?:\n +.*)*", table, re.MULTILINE):
         name, _, listed = line.partition(" ")
         yield name, routes_in(listed)
@@ -158,7 +158,7 @@ PERMISSIONS = {(route, Permission(name)) for name, listed in lines_in(_OF_ONE) f
     for name, listed in lines_in(_OF_RECORDS)
     for route in listed
 }
-"""What the specification promises of the interface, and the pages alike, written down a second time."""
+"""The permission of every route, as the specification has it, written down a second time."""
 
 
 OTHERS = {
@@ -217,7 +217,7 @@ OTHERS = {
         """
     ),
 }
-"""The gate of every other route. What is open to all has credentials of its own, or tells nothing."""
+"""The gate of every other route. Open routes check credentials of their own or show nothing."""
 
 
 def test_every_route_has_the_gate_that_is_written_down() -> None:
@@ -240,12 +240,12 @@ def test_a_route_without_a_gate_does_not_start(kind: type[GatedRoutes]) -> None:
         kind("x", __name__).get("/x")(handler)
 
 
-# --- what a request costs
+# --- the work that a request makes
 
 
 @dataclass
 class Work:
-    """What requests made the server do."""
+    """The work that the server did for requests."""
 
     bodies: int = 0
     hashes: int = 0
@@ -254,14 +254,14 @@ class Work:
     writes: list[Event] = field(default_factory=list)
 
     def take(self) -> "Work":
-        """What was done since the last time."""
+        """Return the work that was done since the last call."""
         done = Work(self.bodies, self.hashes, self.lists, self.reads, self.writes)
         self.__init__()  # type: ignore[misc]
         return done
 
 
 class CountingStore(PlainStore):
-    """Tells which events it was asked, to read and to write."""
+    """A store that counts the events that it is given to read and to write."""
 
     def __init__(self, work: Work) -> None:
         super().__init__()
@@ -277,7 +277,7 @@ class CountingStore(PlainStore):
 
 
 def counting(work: Work, what: str, original: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function, which counts how often it is called."""
+    """Return a function that calls another and counts its calls."""
 
     def counted(*of: Any, **named: Any) -> Any:
         setattr(work, what, getattr(work, what) + 1)
@@ -287,7 +287,7 @@ def counting(work: Work, what: str, original: Callable[..., Any]) -> Callable[..
 
 
 class CountingBody(TrioBody):
-    """A request's body that tells when somebody wants it."""
+    """A request's body that counts how often the application reads it."""
 
     work: Work
 
@@ -303,14 +303,14 @@ class CountingBody(TrioBody):
 
 @dataclass
 class Visitor:
-    """Somebody with a program and a browser."""
+    """A user with a program and a browser."""
 
     api: Api
     browser: Browser
     form_token: str = ""
 
     async def ask(self, route: Route) -> httpx.Response:
-        """Ask for something that would be worth reading and hashing, and prove that it is meant."""
+        """Send a right request to a route, with a form token on pages."""
         sent = right_content(route, route.address, route.path[1:].replace("/", "-"))
         if not route.is_page:
             return await self.api.call(route.method, route.address, **sent)
@@ -320,7 +320,7 @@ class Visitor:
 async def submit(
     browser: Browser, route: Route, address: str, sent: dict[str, Any], form_token: str
 ) -> httpx.Response:
-    """Send a form as a page of ours does."""
+    """Send a form as a page of this server does."""
     if route.method == "POST":
         sent = {**sent, "data": {**sent.get("data", {}), "form_token": form_token}}
     headers = {"Origin": "null", "Sec-Fetch-Site": "same-origin"}
@@ -328,7 +328,7 @@ async def submit(
 
 
 def right_content(route: Route, address: str, name: str, record_id: str = "nobody") -> dict[str, Any]:
-    """What a request may send, as JSON, in a form or in a sheet; a new record is called `name`."""
+    """Return the content of a right request: JSON, a form or a sheet, with `name` for a new record."""
     new: dict[str, dict[str, Any]] = {
         "clients": {"clientId": name, "name": "C", "grantTypes": ["client_credentials"]},
         "roles": {"code": name, "name": "R"},
@@ -368,13 +368,13 @@ def right_content(route: Route, address: str, name: str, record_id: str = "nobod
 
 @dataclass
 class House:
-    """A server, everybody whom the walk sends, and what they cost it."""
+    """A server, its visitors, and the work that they make."""
 
     served: Served
     work: Work
 
     async def visitor(self, username: str, password: str) -> Visitor:
-        """Somebody who is signed in, in both ways."""
+        """Return a user who is signed in with a program and with a browser."""
         api, browser = self.served.api(), self.served.browser()
         await api.sign_in(username, password)
         await browser.sign_in(username, password)
@@ -386,7 +386,7 @@ class House:
         return await self.visitor(name, "the holder's")
 
     async def costs(self, visitor: Visitor, route: Route) -> tuple[httpx.Response, Work]:
-        """What one request is answered, and what it made the server do."""
+        """Return the answer to one request, and the work that it made."""
         self.work.take()
         response = await visitor.ask(route)
         return response, self.work.take()
@@ -412,15 +412,15 @@ async def house(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
 
 
 def did_nothing(work: Work, route: Route, *reads: type[Event]) -> None:
-    """The gate asked who that is, and nothing else happened."""
+    """Assert that the gate read who the caller is, and that the server did nothing else."""
     assert [type(event) for event in work.reads] == list(reads), route
     assert (work.bodies, work.hashes, work.lists, work.writes) == (0, 0, 0, []), route
 
 
 def only_refused(work: Work, route: Route) -> None:
-    """Nothing happened but that the trail was told, the first time, that an administrator was refused."""
+    """Assert that the server did nothing but record, once, that an administrator was refused."""
     assert [type(event) for event in work.writes] in ([], [AdministratorRefused]), route
-    # A page asks who that is for its navigation, and then whether they may.
+    # A page reads the account for its navigation, and once more to judge its permissions.
     did_nothing(replace(work, writes=[]), route, *[AccountRequested] * (1 + route.is_page))
 
 
@@ -429,14 +429,14 @@ def leads_to(response: httpx.Response, page: str) -> None:
     assert response.headers["location"].replace("signed_out=1&", "").startswith(f"{page}?next=")
 
 
-# --- the walks
+# --- every route is called
 
 
 @row("General envelope and status codes", "403")
-async def test_nobody_without_the_permission_of_a_route_opens_it_or_costs_a_thing(house: House) -> None:
-    """The route and the rules behind it must agree: a caller who passes one alone is not let in.
+async def test_a_caller_without_the_permission_of_a_route_is_refused_and_costs_nothing(house: House) -> None:
+    """Call each route as a user with every other permission.
 
-    tests/web/test_single_permissions.py shows who is let in, with records that are there.
+    tests/web/test_single_permissions.py calls each route with its permission alone, for records that exist.
     """
     lacking = {
         each: await house.holder(
@@ -453,8 +453,8 @@ async def test_nobody_without_the_permission_of_a_route_opens_it_or_costs_a_thin
             expect_refusal(response, 403, "A0403")
 
 
-async def test_who_may_is_read_and_hashed(house: House) -> None:
-    """So that the other walks could find out."""
+async def test_the_counters_see_a_body_that_is_read_and_a_password_that_is_hashed(house: House) -> None:
+    """Without this, the tests that expect no work could not fail."""
     visitor = await house.holder("creator", [Permission.USER_CREATE])
     for route, _ in with_permission():
         if str(route) in ("POST /admin/people/new", "POST /api/iam/users/import"):
@@ -470,7 +470,7 @@ async def test_all_permissions_do_not_make_up_for_being_a_super_administrator(ho
         only_refused(work, route)
 
 
-async def test_who_must_change_the_password_first_opens_nothing_else(house: House) -> None:
+async def test_a_user_who_must_change_the_password_first_opens_nothing_else(house: House) -> None:
     await house.served.user("new", "first password", mustChangePassword=True)
     visitor = await house.visitor("new", "first password")
     for route in routes():
@@ -484,7 +484,7 @@ async def test_who_must_change_the_password_first_opens_nothing_else(house: Hous
             expect_refusal(response, 403, "A1004")
 
 
-async def test_who_must_set_up_a_second_factor_first_opens_nothing_else(house: House) -> None:
+async def test_a_user_who_must_set_up_a_second_factor_first_opens_nothing_else(house: House) -> None:
     visitor = await house.holder("holds-all", list(Permission))
     new = {"name": "robot", "permissions": [Permission.USER_LIST], "expiresInDays": 1}
     robot = house.served.api()
@@ -504,7 +504,7 @@ async def test_who_must_set_up_a_second_factor_first_opens_nothing_else(house: H
                 expect_refusal((await house.costs(Visitor(robot, visitor.browser), route))[0], 403, "A1009")
 
 
-async def test_who_is_not_signed_in_opens_nothing(house: House) -> None:
+async def test_a_visitor_who_is_not_signed_in_opens_nothing(house: House) -> None:
     for route in (route for route in routes() if not route.gate.is_open):
         nobody = Visitor(house.served.api(), house.served.browser())
         response, work = await house.costs(nobody, route)

@@ -1,6 +1,6 @@
-"""Words that only a later release knows, written beside this one: no route fails, and no word is lost.
+"""A later release writes words that this one does not know into the store: no route fails, no word is lost.
 
-docs/upgrading.md says how two releases run side by side.
+docs/upgrading.md describes how two releases run side by side.
 """
 
 import json
@@ -42,7 +42,7 @@ WORDS = {
     "milestones": {"name": "name = 'swept'"},
     "leases": {"name": "name = 'sweeping'"},
 }
-"""Columns of words by table, and the rows that a later release wrote one of its own into."""
+"""Columns with one word by table, and the rows into which a later release wrote a word of its own."""
 
 LISTS = {
     "clients": {"grant_types": "client_id = 'app'", "scopes": "client_id = 'app'"},
@@ -53,12 +53,12 @@ LISTS = {
     "consents": {"scopes": "1 = 1"},
     "audit": {"scopes": "number % 2 = 1"},
 }
-"""Columns of JSON lists of words, which get one more."""
+"""Columns with a JSON list of words by table, and the rows whose list gets one more."""
 
 CHANGES = json.dumps([["limits", {"most": 3}, [1, 2], "a fourth"], ["roleIds", None, [WORD]]])
 
 Write = Callable[[str], list[Any]]
-"""Does what another process does to the store."""
+"""Runs a statement on the database as another process would."""
 
 
 @dataclass
@@ -70,10 +70,10 @@ class Neighbour:
     client: Registered
     anna: str
     token: dict[str, Any]
-    """Tokens that anna has of the client."""
+    """The tokens that the client got for anna."""
 
     def set_word(self, table: str, column: str) -> None:
-        """Write the unknown word into a column, into a list beside what stands there."""
+        """Write the unknown word into a column; in a column of lists, add it to each list."""
         is_list = column in LISTS.get(table, {})
         rows = (LISTS if is_list else WORDS)[table][column].format(anna=self.anna)
         # A list ends with a bracket; an empty one has no comma before its first word.
@@ -86,7 +86,7 @@ class Neighbour:
             self.write(f"UPDATE {each} SET {column} = {value} WHERE {rows}")
 
     def set_words(self) -> None:
-        """Write it wherever it can stand."""
+        """Write the unknown word into every column that can hold it."""
         for listed in (LISTS, WORDS):
             for table, columns in listed.items():
                 for column in columns:
@@ -95,7 +95,7 @@ class Neighbour:
             self.write(f"UPDATE {each} SET changes = '{CHANGES}' WHERE number % 5 = 0")
 
     def tables_of(self, name: str) -> list[str]:
-        """The tables behind a name: SQLite's audit trail has two."""
+        """Return the tables behind a name: SQLite has two for the audit trail."""
         is_sqlite = isinstance(self.served.store, SQLiteStore)
         return ["audit_filed", "audit_unfiled"] if name == "audit" and is_sqlite else [name]
 
@@ -124,7 +124,7 @@ async def neighbour(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIter
 
 
 async def furnish(served: Served, write: Write) -> Neighbour:
-    """A bit of everything: what runs and what ended, a code, a consent, roles, refusals."""
+    """Fill a server with records: sessions that run or ended, a code, consents, roles, refusals."""
     await holder_of(served, Permission.AUDIT_READ, username="auditor")
     admin = await served.administrator()
     role = {"code": "auditors", "name": "Auditors", "permissions": ["audit.read"]}
@@ -153,7 +153,7 @@ async def furnish(served: Served, write: Write) -> Neighbour:
 
 
 def address_of(path: str, world: Neighbour, session_id: str) -> str:
-    """A route's address, of records that are there."""
+    """Return a route's address with identifiers of records that exist."""
     for name, value in {
         "client_id": "app",
         "session_id": session_id,
@@ -173,7 +173,7 @@ async def test_every_route_answers_beside_words_of_a_later_release(neighbour: Ne
     neighbour.set_words()
     browsers = [await served.sign_in_browser(), await served.sign_in_browser("anna", "anna password")]
     for each in (api, *browsers):
-        each.is_held_to_document = False  # which lists the words of this release
+        each.is_held_to_document = False  # The document lists only the words of this release.
     for method, path in rules():
         if method == "GET":
             address = address_of(path, neighbour, session_id)
@@ -205,13 +205,13 @@ async def test_every_command_reads_words_of_a_later_release(neighbour: Neighbour
         ),
     ):
         ran = await trio.to_thread.run_sync(machine.run, *words.split())
-        # The clock of the server that made the records was set by hand, which `check` finds.
+        # `check` finds that the records are of another time: the clock of their server was set by hand.
         assert ran.exit_code == int(words == "check"), (words, ran.err)
     assert neighbour.holds("sessions", "kind")
 
 
 async def test_tokens_of_an_unknown_kind_of_session_are_accepted_nowhere(neighbour: Neighbour) -> None:
-    """Its client may still revoke it, and administrators end it; what is not known might administer."""
+    """The client may still revoke the token, and an administrator may end its session."""
     served, client, token = neighbour.served, neighbour.client, neighbour.token
     helper = await holder_of(served, Permission.ONLINE_KILL, Permission.ONLINE_LIST, username="helper")
     api = served.api()
@@ -234,7 +234,7 @@ async def test_tokens_of_an_unknown_kind_of_session_are_accepted_nowhere(neighbo
 
 
 async def test_what_an_administrator_did_not_touch_is_kept(neighbour: Neighbour) -> None:
-    """By the interface, which is sent some fields, and by forms, which send all of them."""
+    """The interface is sent some fields, and a form all of them: unknown words stay in both cases."""
     served = neighbour.served
     api, browser = await served.administrator(), await served.sign_in_browser()
     kept = [("clients", "grant_types"), ("clients", "scopes"), ("roles", "permissions")]
@@ -255,7 +255,7 @@ async def test_what_an_administrator_did_not_touch_is_kept(neighbour: Neighbour)
     assert [place for place in kept if not neighbour.holds(*place)] == []
 
 
-async def test_an_unknown_permission_is_held_by_nobody_and_given_by_super_administrators_alone(
+async def test_an_unknown_permission_opens_nothing_and_only_super_administrators_give_it(
     neighbour: Neighbour,
 ) -> None:
     served = neighbour.served
@@ -289,7 +289,7 @@ async def test_an_unknown_reason_ends_and_voids_as_any_other(neighbour: Neighbou
 
 
 def fields_sent_by(form: str) -> dict[str, Any]:
-    """What a browser sends of a form that nobody touched."""
+    """Return the fields that a browser sends for a form that its user did not change."""
     fields: dict[str, Any] = {}
     for tag in re.findall(r"<input[^>]*>", form):
         given = {name: unescape(value) for name, value in re.findall(r'(\w+)="([^"]*)"', tag)}

@@ -29,10 +29,10 @@ LIMITED = [
 
 
 def over(response: httpx.Response, language: str = "en") -> None:
-    """The 429 of a full window."""
+    """Assert that an answer is the 429 of a full window."""
     assert response.status_code == 429, response.text
     content = response.json()
-    # The token service's own has no `errors` ("Envelope errors"), every other has ("General envelope").
+    # An answer of the token service has no `errors` ("Envelope errors"), others have ("General envelope").
     of_all = {"code", "msg", "data", "traceId"}
     assert set(content) == (of_all if response.request.url.path in PATHS else {*of_all, "errors"})
     assert (content["code"], content["data"], content.get("errors", [])) == ("A0429", None, [])
@@ -50,7 +50,7 @@ async def ask(api: Api, method: str, path: str) -> httpx.Response:
 
 
 def count_requests(served: Served, operation: Operation, times: int, source: str = SOURCE) -> None:
-    """So many requests that already came in this minute."""
+    """Count requests as if they had come in this minute."""
     for _ in range(times):
         assert served.service.admit(operation, source) == 0
 
@@ -61,7 +61,7 @@ def count_requests(served: Served, operation: Operation, times: int, source: str
 async def test_one_more_than_the_limit_is_429_in_the_envelope(
     served: Served, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Each window is full by itself, tells so in its language and in the log, and is empty in a minute."""
+    """Each operation has its own window; the refusal is translated and logged, and ends after a minute."""
     api = served.api()
     before = served.records()
     for method, path, operation, limit in LIMITED:
@@ -85,7 +85,7 @@ async def test_one_more_than_the_limit_is_429_in_the_envelope(
 
 
 async def test_a_clock_that_is_set_back_does_not_stop_the_windows(served: Served) -> None:
-    """READINGS 42: what the clock on the wall shows decides no rate."""
+    """The time of day decides no rate (READINGS 42)."""
     method, path, operation, limit = LIMITED[2]
     count_requests(served, operation, limit)
     served.clock.set_back(3_600)
@@ -130,11 +130,11 @@ async def test_a_form_on_a_page_counts_as_its_operation(
     assert 1 <= int(refused.headers["retry-after"]) <= 60
 
 
-# --- whose address it is; which one that is, tests/net/front_door/test_source.py tells
+# --- which address is counted; tests/net/front_door/test_source.py has more cases
 
 
 @row("Limits rules", "2 per source IP, TRUST_PROXY")
-async def test_the_first_untrusted_address_counts_and_without_the_setting_nobody_is_believed(
+async def test_the_first_untrusted_address_counts_and_without_the_setting_no_header_does(
     serve: Serve,
 ) -> None:
     async with serve() as served:

@@ -1,4 +1,4 @@
-"""What a line of the log looks like, in both forms."""
+"""The lines of the log in their two forms, JSON and console."""
 
 import json
 import logging
@@ -117,7 +117,7 @@ def test_a_terminal_is_given_colours(
 def test_refusals_that_one_address_causes_fill_no_disk_and_are_counted(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A thousand are, whichever rule refuses them; others' are logged, and so is what is no refusal."""
+    """A thousand refusals of one address are logged, for any reason; facts and other addresses always are."""
     seconds = 0.0
     monkeypatch.setattr(logs, "REFUSAL_LIMIT", RefusalLimit(lambda: seconds))
     configure_logs("info", "json")

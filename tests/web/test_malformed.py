@@ -1,7 +1,7 @@
-"""Every route there is, found by walking the application, and what nobody means to send to it.
+"""Every route of the application is sent malformed requests.
 
-The answer is a documented refusal in the envelope, or a page for a person: never a 500, never a traceback
-in the log, and whatever was refused has changed nothing.
+The answer is a documented refusal in the envelope, or a page: never a 500, never a traceback in the log. A
+refused request changes nothing.
 """
 
 import json
@@ -83,7 +83,7 @@ HOSTILE_VALUES: Final = {
 
 
 def expect_documented(response: httpx.Response) -> None:
-    """A refusal in one of the two documented forms."""
+    """Assert that an answer is a refusal in one of the two documented forms."""
     assert response.status_code in DOCUMENTED, (response.status_code, response.text[:300])
     content = response.json()
     if "error" in content:
@@ -93,7 +93,7 @@ def expect_documented(response: httpx.Response) -> None:
 
 
 def standing(served: Served) -> dict[Table, frozenset[Record]]:
-    """Everything that is stored, but for the counts of wrong passwords: those are a refusal's to change."""
+    """Return all records without the counts of wrong passwords, which a refused request may change."""
     records = served.records()
     users = (record for record in records[Table.USER] if isinstance(record, User))
     uncounted = frozenset(replace(user, wrong_passwords_at=(), revision=0) for user in users)
@@ -108,22 +108,22 @@ ALL: Final = sorted(set(rules(API_DOCS_ENABLED="true")) - {("POST", path) for pa
 
 @dataclass
 class Besieged:
-    """A running application, and what it said to things nobody means to send."""
+    """A running application, and the statuses of its answers to malformed requests."""
 
     served: Served
     known: dict[str, str]
-    """A record of each resource, by how its path begins."""
+    """The identifier of a record by the beginning of its path."""
     met: list[int] = field(default_factory=list)
 
     def path(self, rule: str) -> str:
-        """A path of a rule; if it names a record, one that is there."""
+        """Return a path of a rule; if it names a record, the record exists."""
         for beginning, identifier in self.known.items():
             if rule.startswith(beginning):
                 return VARIABLE.sub(identifier, rule)
         return VARIABLE.sub("1", rule)
 
     def judge(self, response: httpx.Response, asked: object) -> None:
-        """A documented answer, in the form of where it was asked for."""
+        """Assert that an answer is documented: a page for a browser, and the envelope for a program."""
         self.met.append(response.status_code)
         assert response.status_code < 500, (asked, response.text[:300])
         if response.status_code < 400:
@@ -137,7 +137,7 @@ class Besieged:
 
 @asynccontextmanager
 async def open_besieged(folder: Path, door: Door) -> AsyncIterator[Besieged]:
-    """With a record of each resource, and nobody slowed down."""
+    """Open an application with a record of each resource and without limits."""
     async with serving(
         folder, door=door, RATE_LIMIT_SCALE="1000000", GUESS_LIMIT_SCALE="1000000", API_DOCS_ENABLED="true"
     ) as served:
@@ -157,7 +157,7 @@ async def open_besieged(folder: Path, door: Door) -> AsyncIterator[Besieged]:
 
 
 def nothing_changed(before: Any, found: Besieged, statuses: list[int], asked: object) -> None:
-    """If everything was refused, everything stands."""
+    """Assert that no record changed if every request was refused."""
     if all(status >= 400 for status in statuses):
         assert standing(found.served) == before, asked
 
@@ -219,7 +219,7 @@ async def test_a_body_of_another_kind(siege: Besieged) -> None:
                 response = await asking.request(method, path, content=body, headers=headers)
                 siege.judge(response, (method, path, media_type, body))
                 if body and not page and path not in PATHS and not path.endswith(TAKES_FILES):
-                    # A form of another site can say some of these, and never JSON: it signs nobody in.
+                    # A form of another site can have some of these media types, but never that of JSON.
                     assert media_type not in OTHER_KINDS or response.status_code == 415, (path, media_type)
                     assert media_type not in UNNAMED or response.status_code != 400, "read as JSON"
                     assert "set-cookie" not in response.headers
@@ -227,7 +227,7 @@ async def test_a_body_of_another_kind(siege: Besieged) -> None:
 
 
 async def test_a_body_with_a_content_coding(siege: Besieged) -> None:
-    """It is refused wherever a body is read, and nothing is undone of it (READINGS 61)."""
+    """Every route that reads a body refuses one with a content coding, and decodes none (READINGS 61)."""
     for method, rule in ALL:
         if method not in ("GET", "HEAD"):
             page = not rule.startswith("/api/")
@@ -252,7 +252,7 @@ LIMITS: Final = {
     r"/(?:admin|api/iam|api/oauth)/.*": KIB * KIB,
     ".*": 64 * KIB,
 }
-"""The largest body in bytes (READINGS 37), by the first pattern of a path that fits."""
+"""The largest body in bytes (READINGS 37), by the first pattern that matches the path."""
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -316,7 +316,7 @@ RIGHT: Final[dict[tuple[str, str], dict[str, object]]] = {
 
 
 COUNTED: Final = ("/api/auth/phone", "password")
-"""Five texts that are not the password end the session of the user who sends them (READINGS 24, 41)."""
+"""A field that is left out: five wrong passwords in it end the session (READINGS 24, 41)."""
 
 
 async def test_no_value_of_any_field_is_more_than_a_bad_field(siege: Besieged) -> None:

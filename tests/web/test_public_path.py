@@ -1,5 +1,5 @@
-"""A server under a path of its own (`PUBLIC_URL=https://id.example/auth`): all that it gives out is under
-that path, and whatever comes without it is not found."""
+"""A server under a path of its own (`PUBLIC_URL=https://id.example/auth`): all addresses that it gives out
+begin with that path, and a request without it is answered 404."""
 
 from functools import partial
 from html.parser import HTMLParser
@@ -22,7 +22,7 @@ HEALTH = ("/healthz", "/readyz", f"{PATH}/healthz", f"{PATH}/readyz")
 
 
 class _Addresses(HTMLParser):
-    """What a page leads to or is made of."""
+    """The addresses that a page links to or loads."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class _Addresses(HTMLParser):
 
 
 def addresses_in(page: httpx.Response) -> list[str]:
-    """Every address in a page that is not on the page itself."""
+    """Return every address in a page that leads to another page or file."""
     found = _Addresses()
     if page.headers.get("content-type", "").startswith("text/html"):
         found.feed(page.text)
@@ -42,7 +42,7 @@ def addresses_in(page: httpx.Response) -> list[str]:
 
 
 def faults_of(answer: httpx.Response) -> list[str]:
-    """The addresses and cookies in an answer that are not of the path."""
+    """Return the addresses and cookies in an answer that are not under the path."""
     said = [*addresses_in(answer), *answer.headers.get_list("location")]
     cookies = answer.headers.get_list("set-cookie")
     named = ("__Secure-ostiary_", "ostiary_language=")
@@ -53,7 +53,7 @@ def faults_of(answer: httpx.Response) -> list[str]:
 
 
 async def walk(browser: Browser, *beginnings: str) -> set[str]:
-    """Go wherever pages lead, and return the paths of what was shown."""
+    """Follow every link, and return the paths that were answered 200."""
     waiting = [f"{PATH}{each}" for each in beginnings]
     known, shown = set(waiting), set()
     while waiting:

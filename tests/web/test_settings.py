@@ -65,7 +65,7 @@ _PLAIN = """
     LOG_LEVEL loud
     LOG_FORMAT xml
 """
-"""A setting in a line, and values that it may not have."""
+"""The name of a setting in each line, and values that it may not have."""
 
 WRONG = [
     *((name, value) for name, *values in map(str.split, _PLAIN.strip().splitlines()) for value in values),
@@ -184,7 +184,7 @@ RIGHT: dict[str, Any] = {
         map(ipaddress.ip_network, ("10.0.0.5", "192.168.0.0/16", "fd00::/8"))
     ),
 }
-"""What a setting is read as; without a value, what it is by default."""
+"""The value that is read from a setting; for a name alone, its default."""
 
 
 def test_a_right_value_is_read_and_the_defaults_are_the_documented_ones() -> None:
@@ -227,9 +227,11 @@ def test_a_secret_is_the_line_in_its_file(tmp_path: Path, given_by: str) -> None
 
 @pytest.mark.parametrize("added", ["{}\n", "{}\r\n", "\ufeff{}", "{}\t", "{}\x85", "\x1b[1m{}"], ids=ascii)
 @pytest.mark.parametrize("given_by", ["variable", "file"])
-def test_a_password_with_what_nobody_types_ends_the_start(tmp_path: Path, given_by: str, added: str) -> None:
+def test_a_password_with_a_character_that_no_user_types_ends_the_start(
+    tmp_path: Path, given_by: str, added: str
+) -> None:
     text, path = added.format("correct horse"), tmp_path / "password"
-    # One end of the line is a file's own.
+    # One line break at the end of a file is no part of the secret.
     path.write_bytes((text + "\n" * text.endswith("\n")).encode())
     environment = {"ADMIN_PASSWORD": text} if given_by == "variable" else {"ADMIN_PASSWORD_FILE": str(path)}
     with pytest.raises(SettingError, match=r"^ADMIN_PASSWORD") as refused:
@@ -319,7 +321,7 @@ async def test_as_many_passwords_are_hashed_at_a_time_as_the_setting_says(tmp_pa
 # --- the first administrator
 
 
-async def test_a_drawn_password_is_told_once_and_must_be_changed(tmp_path: Path) -> None:
+async def test_a_drawn_password_is_shown_once_and_must_be_changed(tmp_path: Path) -> None:
     async with serving(tmp_path, ADMIN_PASSWORD="") as served:
         made = served.services.first_administrator
         assert isinstance(made, NewAdministrator)
@@ -334,7 +336,7 @@ async def test_a_drawn_password_is_told_once_and_must_be_changed(tmp_path: Path)
         await again.api().sign_in("admin", password)
 
 
-async def test_a_given_password_is_not_told_and_need_not_be_changed(tmp_path: Path) -> None:
+async def test_a_given_password_is_not_shown_and_need_not_be_changed(tmp_path: Path) -> None:
     async with serving(tmp_path, ADMIN_USERNAME="root", ADMIN_PASSWORD="correct horse") as served:
         made = served.services.first_administrator
         assert made == NewAdministrator("root", None)
@@ -373,7 +375,7 @@ def test_browsers_are_asked_for_https_where_the_address_is_https(
 
 
 async def test_every_kind_of_answer_asks_for_https_once(tmp_path: Path) -> None:
-    """A page, a script, the interface, the token service, and refusals of the front door."""
+    """Ask for a page, a script, the interface, the token service, and refusals of the front door."""
     async with serving(tmp_path, PUBLIC_URL="https://id.example") as served:
         browser = served.browser()
         for path in (
@@ -403,7 +405,7 @@ QUOTED = (
 @pytest.mark.parametrize("name", [*QUOTED, "SMS_OUTBOX", "CREDENTIALS_DIRECTORY", "SECOND_FACTOR_KEY"])
 @pytest.mark.parametrize("quote", ["'", '"'])
 def test_a_value_that_kept_the_quotes_of_its_file_is_refused(name: str, quote: str) -> None:
-    """`docker --env-file` takes no quotes off: a folder would be made whose name has them."""
+    """`docker --env-file` keeps quotes in a value: the server would make a folder with quotes in its name."""
     with pytest.raises(SettingError, match=f"^{name}: is in quotes") as refused:
         Settings.from_environment({name: f"{quote}hunter2 hunter2{quote}"})
     assert "hunter2" not in str(refused.value)
@@ -414,7 +416,7 @@ def test_a_value_that_kept_the_quotes_of_its_file_is_refused(name: str, quote: s
     "environment", [{"\ufeffDATABASE_URL": "sqlite:///x.db"}, {"DATABASE_URL": "\ufeffx"}]
 )
 def test_a_byte_order_mark_before_a_setting_is_refused(environment: dict[str, str]) -> None:
-    """The first line of such a file would set nothing, and `migrate` make another database."""
+    """The first line of such a file would set nothing, and `migrate` would make another database."""
     with pytest.raises(SettingError, match=r"^DATABASE_URL: begins with a byte order mark"):
         Settings.from_environment(environment)
 

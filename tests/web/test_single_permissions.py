@@ -1,5 +1,5 @@
-"""A holder of one permission alone can use all that it opens: each route finds its record, and what a page
-leads to opens."""
+"""A user with one permission can use all that it opens: each route finds its record, and each link of a page
+leads to a page that this user may see."""
 
 import itertools
 import re
@@ -15,7 +15,7 @@ from tests.support.served import Served
 from tests.web.test_gate import Route, right_content, submit, with_permission
 
 _ASIDE = ("/language", "/static/", "/logout")
-"""What a page links to for its visitor."""
+"""Links that every page has."""
 
 
 def _name_in(path: str, record_id: str) -> tuple[str, str]:
@@ -33,7 +33,7 @@ class Records:
     made: int = 0
 
     async def make(self, route: Route) -> tuple[str, str]:
-        """Make what the variable parts of a path name; return the path to it, and the record's identifier."""
+        """Make the records that a path names; return the path to them, and the record's identifier."""
         self.made += 1
         name = f"made-{self.made}"
         path = route.path
@@ -61,7 +61,7 @@ class Records:
 
 
 async def holders(served: Served) -> dict[Permission, tuple[Api, Browser]]:
-    """Somebody for each permission, with a program and a browser."""
+    """Return a user for each permission, with a program and a browser."""
     found = {}
     for permission in Permission:
         name = f"has-{permission.replace('.', '-')}"
@@ -78,7 +78,7 @@ async def test_one_permission_alone_opens_all_of_its_routes_and_what_its_pages_l
     held = await holders(served)
     for route, permission in with_permission():
         if "<run_id>" in route.path:
-            continue  # a run is shown to the user who began it: tests/web/resources/test_import_runs.py
+            continue  # A run is shown to the user who began it: tests/web/resources/test_import_runs.py.
         api, browser = held[permission]
         address, record_id = await records.make(route)
         sent = right_content(route, address, f"sent-{records.made}", record_id)
@@ -100,7 +100,7 @@ async def test_one_permission_alone_opens_all_of_its_routes_and_what_its_pages_l
 
 
 def _links_of(page: httpx.Response) -> set[str]:
-    """Where a page leads, within the site."""
+    """Return the addresses of this server that a page links to."""
     found = {unescape(each).partition("#")[0] for each in re.findall('href="(/[^"]*)"', page.text)}
     return {each for each in found if each and not each.startswith(_ASIDE)}
 
@@ -112,11 +112,11 @@ _LISTS = {
     Permission.ONLINE_LIST: ("/admin", "/admin/online"),
     Permission.AUDIT_READ: ("/admin/audit?sessionId={session}", "/admin/audit/sessions/{session}"),
 }
-"""Pages of each permission to look at something, on which others lead on."""
+"""Pages that a permission to read opens, and that lead on to routes of other permissions."""
 
 
 _NEEDED = {"/admin/online/end": {Permission.ONLINE_LIST, Permission.ONLINE_KILL}}
-"""What is needed to be shown what a route is about, if that is more than its own permission."""
+"""Routes that a page offers only to a user with more than the permission of the route."""
 
 
 def _offers_of(page: httpx.Response) -> set[Route]:
@@ -160,10 +160,10 @@ async def test_a_page_offers_what_two_permissions_open_together_and_nothing_else
             assert offered == expected, (page, held, sorted(map(str, offered ^ expected)))
 
 
-async def test_server_findings_are_for_super_administrators_and_clients_for_who_sees_clients(
+async def test_super_administrators_see_findings_about_the_server_and_readers_of_clients_those_about_clients(
     served: Served,
 ) -> None:
-    """The server tells of itself where its files lie and how it is set up."""
+    """Findings about the server show the paths of its files and its settings."""
     await served.client(redirectUris=["http://localhost/callback"])
     for names, sees_server, sees_clients in (
         ([Permission.ONLINE_LIST], False, False),
@@ -186,7 +186,9 @@ async def test_server_findings_are_for_super_administrators_and_clients_for_who_
         assert str(served.application.settings.data_dir) not in shown or sees_server
 
 
-async def test_who_may_only_register_is_led_to_the_form_and_told_that_it_was_done(served: Served) -> None:
+async def test_a_user_who_may_only_register_is_led_to_the_form_and_to_the_news_that_it_was_done(
+    served: Served,
+) -> None:
     browser = await browser_of(served, Permission.USER_CREATE)
     place = "/admin/people/new"
     assert f'href="{place}"' in (await browser.get("/")).text

@@ -1,7 +1,4 @@
-"""The catalogue of the whole server: every text in every language, none too many, and none beside it.
-
-A third language, made up, is one file more (`qaa_qm.py`), and is spoken wherever the server speaks.
-"""
+"""The catalogue of texts: every language has every text, every text is used, and no text is elsewhere."""
 
 import ast
 from collections.abc import Iterator
@@ -46,19 +43,19 @@ PROBLEMS = (
     "went_wrong",
 )
 NAMES = {"Ostiary", "Asia/Shanghai"}
-"""What no language says otherwise."""
+"""Names that are the same in every language."""
 SAID_ALIKE = {
     frozenset({"page.nav_online", "page.online"}),
     frozenset({"page.sign_in_outcome", "page.import_outcome"}),
     frozenset({"page.recovery_code", "page.recovery_codes_name"}),
 }
-"""What English tells apart and another language need not: a tab and its page, one and many."""
+"""Keys with two texts in English that may share one in another language: a tab and its page, one and many."""
 MARKUP = {"app-room", "page-card-room", 'aria-describedby="-hint -fault" aria-invalid="true" autofocus'}
-"""What stands in a block or macro of its own, and within a tag in the page."""
+"""Text of templates that is markup: it stands in a block or macro, and within a tag in the page."""
 
 
 def families() -> Iterator[str]:
-    """The keys that are put together of a name or of a value of an enumeration."""
+    """Yield the keys that the code puts together from a name or from a value of an enumeration."""
     yield from (f"fact.{kind}" for kind in FactKind)
     yield from (f"ending.{why}" for why in ENDINGS)
     yield from (f"history.issued.{kind}" for kind in SessionKind)
@@ -84,7 +81,7 @@ def families() -> Iterator[str]:
 
 
 def calls(function: str) -> Iterator[ast.Call]:
-    """Where a function is called by this name, or any method where the name begins with a dot."""
+    """Yield the calls of a function by this name, or of any method if the name begins with a dot."""
     for path in ROOT.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
@@ -94,19 +91,19 @@ def calls(function: str) -> Iterator[ast.Call]:
 
 
 def headings() -> Iterator[str]:
-    """The headings of lists."""
+    """Yield the keys of the headings of lists."""
     for call in calls("ListPage"):
         yield from (ast.literal_eval(each.value) for each in call.keywords if each.arg == "heading")
 
 
 def given_as_keys() -> Iterator[str]:
-    """What is looked up, whether it looks like a key or not."""
+    """Yield the constants that are looked up as keys, also those that do not look like keys."""
     looked_up = (*(call.args[0] for call in calls(".text")), *(call.args[2] for call in calls("Finding")))
     yield from (str(each.value) for each in looked_up if isinstance(each, ast.Constant))
 
 
 def in_templates() -> Iterator[str]:
-    """The keys that templates name: whole, or by a family's short name."""
+    """Yield the keys that templates name: whole, or by a short name of their family."""
     for path in TEMPLATES:
         tree = Environment().parse(path.read_text(encoding="utf-8"))
         yield from (str(node.value) for node in tree.find_all(nodes.Const))
@@ -128,7 +125,7 @@ def test_every_language_says_the_same(language: Language) -> None:
 
 
 class Said(HTMLParser):
-    """What a template says by itself: its text, and the attributes that are read out or shown."""
+    """Collects the words of a template: its text, and the attributes that are read out or shown."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -145,8 +142,8 @@ class Said(HTMLParser):
 
 
 @pytest.mark.parametrize("language", [*LANGUAGES], ids=lambda language: str(language.tag))
-def test_what_english_tells_apart_in_one_family_has_two_texts(language: Language) -> None:
-    """A text at a wrong key would say one thing of two."""
+def test_two_english_texts_of_one_family_are_two_texts_in_every_language(language: Language) -> None:
+    """With a text at a wrong key, two different things would have the same text."""
     said: dict[tuple[str, str], dict[str, str]] = {}
     for key, text in language.texts.items():
         said.setdefault((key.rpartition(".")[0], text), {})[DEFAULT.texts[key]] = key
@@ -164,7 +161,7 @@ def test_no_template_says_anything_by_itself(path: Path) -> None:
 
 @pytest.mark.parametrize("sheet", SHEETS, ids=lambda sheet: str(sheet.name))
 def test_a_heading_in_whatever_language_names_one_column(sheet: ListView[Any, Any]) -> None:
-    """An import knows the headings of all languages at once."""
+    """An import reads the headings of all languages."""
     named = {
         (sheet.heading(field, language).casefold(), field.name)
         for field in sheet.fields

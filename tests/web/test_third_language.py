@@ -1,4 +1,4 @@
-"""A further language is one file: dropped in beside the others, it is spoken wherever the server speaks."""
+"""A further language is one file beside the others: then every page, message and command can speak it."""
 
 import re
 from html.parser import HTMLParser
@@ -25,7 +25,7 @@ NOT_PAGES: Final = ("/api/", "/brand/", "/files/", "/static/", "/healthz", "/rea
 
 @pytest.fixture
 def three(monkeypatch: pytest.MonkeyPatch) -> Languages:
-    """What there is if one more file lies in the folder of the languages."""
+    """Return the languages that the server finds with one more file in their folder."""
     folder = Path(__file__).parent / "languages"
     monkeypatch.setattr(Caller, "is_held_to_document", False)
     monkeypatch.setattr(texts, "__path__", [*texts.__path__, str(folder)])
@@ -33,7 +33,7 @@ def three(monkeypatch: pytest.MonkeyPatch) -> Languages:
 
 
 class Shown(HTMLParser):
-    """The pieces of text of a page, those of scripts and styles left out."""
+    """Collects the pieces of text of a page, without those of scripts and styles."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class Shown(HTMLParser):
 
 
 def assert_is_made_up(page: httpx.Response, english: Language) -> None:
-    """The page is in the made-up language, and no piece of it is a text in English."""
+    """Assert that a page is in the made-up language, and that no piece of it is a text in English."""
     assert (page.headers["content-language"], f'<html lang="{TAG}"' in page.text) == (TAG, True)
     shown = Shown(page.text).texts
     assert any(piece.startswith("«") for piece in shown)
@@ -53,7 +53,7 @@ def assert_is_made_up(page: httpx.Response, english: Language) -> None:
 
 
 def addresses(app: Quart, **parts: str) -> set[str]:
-    """Every page there is; what varies of its address by its place."""
+    """Return the address of every page, with `parts` for the variable parts of its path."""
     found = set()
     for rule in app.url_map.iter_rules():
         path = str(rule.rule)

@@ -1,7 +1,7 @@
-"""`/token`, `/introspect`, `/revoke` and user-info as third parties reach them: raw forms, no envelope.
+"""`/token`, `/introspect`, `/revoke` and user-info as clients call them: raw forms, no envelope.
 
-What they decide is the core's, and proved there; here it is that every door hands everything on as it came,
-and that all of them answer alike.
+The tests of the core prove what these routes decide. The tests here prove that every door hands a request on
+unchanged, and that all doors answer alike.
 """
 
 from pathlib import Path
@@ -32,14 +32,14 @@ OPERATIONS = ("token", "introspect", "revoke")
 
 
 def raw(response: httpx.Response, status: int, error: str) -> None:
-    """An error in the form of RFC 6749 §5.2."""
+    """Assert that an answer is an error in the form of RFC 6749 §5.2."""
     assert response.status_code == status, response.text
     content = response.json()
     assert set(content) <= {"error", "error_description"}
     assert content["error"] == error
 
 
-# --- the whole way, which tests/examples/suite.py goes with every front door there is
+# --- from a code to the end of its session; tests/examples/suite.py goes this way at every front door
 
 
 @row("Summary", "POST /api/oauth2/token")
@@ -74,7 +74,7 @@ async def test_a_code_becomes_a_session_that_is_looked_at_and_ended(served: Serv
 async def test_every_refresh_token_of_a_session_revokes_it_and_a_replaced_access_token_does_not(
     served: Served,
 ) -> None:
-    """READINGS 7 and 54."""
+    """A refresh token names the whole session, an access token only itself (READINGS 7, 54)."""
     client, api = await served.client(), served.api()
     first = await served.tokens(client)
     second = (await api.refresh(client, first["refresh_token"])).json()
@@ -132,7 +132,7 @@ async def test_of_a_long_user_agent_a_bounded_part_is_kept_and_every_byte_is_com
 
 
 async def test_a_browsers_login_is_no_client(served: Served, browser: Browser) -> None:
-    """Nothing of the token service looks at cookies, and a Bearer token is no client secret."""
+    """The token service reads no cookies, and a Bearer token is no client secret."""
     bearer = {"Authorization": f"Bearer {(await served.api().sign_in())['accessToken']}"}
     for operation in OPERATIONS:
         path, form = f"/api/oauth2/{operation}", {"token": "x"}
@@ -150,7 +150,7 @@ async def test_a_login_session_asks_by_its_token_or_its_cookie(api: Api, browser
 @pytest.mark.parametrize(
     "language, message", [("en", "Something went wrong on the server."), ("zh", "服务器内部错误")]
 )
-async def test_an_internal_error_is_told_by_its_trace_id_alone(
+async def test_an_internal_error_shows_its_trace_id_and_nothing_else(
     serve: Serve, language: str, message: str
 ) -> None:
     store = BreakingStore()
@@ -203,7 +203,7 @@ async def test_credentials_and_tokens_in_the_query_count_for_nothing(served: Ser
     )
 
 
-# --- the doors of the tests are what they say they are
+# --- the doors of the tests are the doors that their names say
 
 
 async def ask(served: Served) -> httpx.Response:

@@ -1,4 +1,4 @@
-"""A request has one trace id, whatever becomes of it: its answer, the log and the audit trail all have it."""
+"""A request has one trace id, however it ends: the answer, the log and the audit trail have the same one."""
 
 import json
 import re
@@ -27,13 +27,13 @@ from tests.support.story import START
 pytestmark = pytest.mark.parametrize("door", DOORS)
 
 OF_THE_CLOCK: Final = START.to_bytes(6).hex()
-"""What an id begins with that was drawn by the service: others know nothing of the clock of the tests."""
+"""The beginning of an id that the service drew, which alone uses the clock of the tests."""
 
 Log = list[MutableMapping[str, Any]]
 
 
 def find_quoted_id(answer: str) -> str:
-    """The trace id that a failure quotes, in the envelope or on a page."""
+    """Return the trace id that a failure quotes, in the envelope or on a page."""
     found = re.search(rf"\b{OF_THE_CLOCK}[0-9a-f]{{20}}\b", answer)
     assert found is not None, answer
     return found[0]
@@ -44,7 +44,7 @@ def break_down(*anything: object, **named: object) -> Any:
 
 
 def expect_failure(served: Served, response: httpx.Response, log: Log, *kinds: str) -> None:
-    """It failed unexpectedly, and all that was done and told by then is found by what it quotes."""
+    """Assert that a request failed unexpectedly, and that log and trail have the id that it quotes."""
     trace_id = find_quoted_id(response.text)
     assert (response.status_code, "secret detail" in response.text) == (500, False)
     told = [entry for entry in log if entry["event"] == "unexpected error"]
@@ -144,7 +144,7 @@ async def test_what_is_no_http_is_in_the_log_under_what_its_refusal_quotes(serve
 async def test_the_log_has_what_a_trusted_proxy_calls_a_request(
     serve: Serve, capsys: pytest.CaptureFixture[str], trusted: str, sent: list[str], logged: str | None
 ) -> None:
-    """At every door, whatever becomes of the request, and for as long as it is answered."""
+    """The log has the name at every door, however the request ends, and not in lines of later requests."""
     fields = [("X-Request-ID", value) for value in sent]
     async with serve(TRUST_PROXY=trusted) as served:
         configure_logs("info", "json")

@@ -1,4 +1,4 @@
-"""Whose account it is that these tests are about."""
+"""The user whose account these tests are about."""
 
 import pytest
 
@@ -9,6 +9,6 @@ from tests.support.served import Served
 
 @pytest.fixture
 async def anna(served: Served) -> Api:
-    """A program that Anna signed in, who has a telephone."""
+    """Return a program in which Anna, who has a telephone, is signed in."""
     await with_phone(served)
     return await sign_in(served)

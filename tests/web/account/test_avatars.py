@@ -1,4 +1,4 @@
-"""What people choose for their own account: a picture, taken for what its bytes are, language and zone."""
+"""Choices of a user for the own account: a picture, a language and a time zone."""
 
 import re
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ async def upload(
 
 
 async def upload_picture(api: Api, content: bytes, **said: str) -> str:
-    """The address of a picture that was taken."""
+    """Upload a picture, and return its address."""
     data = expect_success(await upload(api, content, **said))
     assert set(data) == {"avatarUrl"}
     return str(data["avatarUrl"])
@@ -95,7 +95,7 @@ async def test_it_takes_one_file_in_its_field(served: Served, anna: Api) -> None
     assert list_files(served) == []
 
 
-# --- letting go
+# --- removing
 
 
 async def test_a_picture_that_was_replaced_or_removed_is_gone(served: Served, anna: Api) -> None:

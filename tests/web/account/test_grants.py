@@ -1,4 +1,4 @@
-"""What users let other systems do: shown by client with its running sessions, and withdrawn (READINGS 26)."""
+"""Consents of a user: shown by client with its running sessions, and withdrawn (READINGS 26)."""
 
 import re
 
@@ -63,7 +63,7 @@ async def test_a_grant_shows_the_client_its_scopes_and_its_running_sessions(
     }
 
 
-async def test_sessions_that_nobody_was_asked_about_are_shown_too(served: Served, anna: Api) -> None:
+async def test_sessions_without_a_question_of_consent_are_shown_too(served: Served, anna: Api) -> None:
     client = await served.client("quiet", name="Asks nobody", autoApproveScopes=["user.read"])
     await anna.service("token", client, **exchange_of(await served.code(anna, "quiet")))
     (grant,) = await grants(anna)
@@ -77,7 +77,7 @@ async def test_sessions_that_nobody_was_asked_about_are_shown_too(served: Served
     assert len(grant["sessions"]) == 1
 
 
-async def test_nobody_sees_another_users_grants_nor_login_sessions_nor_what_has_ended(served: Served) -> None:
+async def test_a_user_sees_neither_grants_of_others_nor_login_sessions_nor_ended_ones(served: Served) -> None:
     await with_phone(served)
     await with_phone(served, "bert", None)
     client = await served.client()
@@ -95,7 +95,7 @@ async def test_nobody_sees_another_users_grants_nor_login_sessions_nor_what_has_
 async def test_withdrawing_ends_the_clients_sessions_and_codes_of_this_user_and_it_asks_again(
     served: Served, by_administrator: bool
 ) -> None:
-    """The same, whether the user does it or an administrator on the user's behalf."""
+    """The user withdraws the consent, or an administrator on behalf of the user."""
     anna_id = await with_phone(served)
     await with_phone(served, "bert", None)
     client, other = await served.client(), await served.client("other")
@@ -172,7 +172,7 @@ async def test_an_administrator_withdraws_on_the_persons_page_after_a_question(s
 
 
 MANY = 1_098
-"""More sessions than any list shows; with two login sessions they fill pages of a hundred."""
+"""More sessions than a list shows at once; with two login sessions they fill pages of a hundred."""
 
 
 def start_sessions(served: Served, api: Api, client: Registered, number: int) -> None:
@@ -195,7 +195,7 @@ def start_sessions(served: Served, api: Api, client: Registered, number: int) ->
 
 
 async def test_many_sessions_of_one_client_hide_no_other_client(served: Served) -> None:
-    """Clients are found before anything is cut, and their sessions are counted truly."""
+    """The list cuts the sessions of a client, but not the clients, and counts all sessions."""
     anna_id = await with_phone(served)
     quiet = await served.client("quiet", name="Quiet", autoApproveScopes=["user.read"])
     busy = await served.client("busy", name="Busy")

@@ -1,4 +1,4 @@
-"""What the help desk sees of a person and does for them: last sign-in, failed tries, waits, and unlocking."""
+"""The help desk sees the last sign-in, the failed tries and the waits of a user, and unlocks the user."""
 
 import re
 from dataclasses import replace
@@ -70,7 +70,7 @@ async def test_people_are_found_by_role_and_by_what_they_must_do_first(served: S
     assert re.findall(r'data-label="User name".*?<b>(.*?)</b>', people, re.DOTALL) == ["desk"]
 
 
-async def test_the_page_of_a_role_shows_its_holders_to_whoever_may_see_people(served: Served) -> None:
+async def test_the_page_of_a_role_shows_its_holders_to_readers_of_people(served: Served) -> None:
     desk = await browser_of(served, Permission.ROLE_LIST, Permission.USER_LIST, username="desk")
     only_roles = await browser_of(served, Permission.ROLE_LIST, username="only-roles")
     for browser, shown in ((desk, 1), (only_roles, 0)):
@@ -79,7 +79,7 @@ async def test_the_page_of_a_role_shows_its_holders_to_whoever_may_see_people(se
 
 
 async def test_failed_tries_and_their_waits_are_shown_and_an_unlock_ends_them(served: Served) -> None:
-    """Her name is entered in lower case, and its failures are hers."""
+    """The failures of a name in lower case count for the account with a capital."""
     anna, desk = (
         await served.user("Anna"),
         await holder_of(served, Permission.USER_LIST, Permission.USER_UPDATE),
@@ -103,7 +103,7 @@ async def test_failed_tries_and_their_waits_are_shown_and_an_unlock_ends_them(se
 
 
 async def test_every_process_learns_of_an_unlock_once_when_a_guess_has_to_wait(served: Served) -> None:
-    """The command line unlocks through the database alone."""
+    """The command line unlocks a user through the database, which every process reads."""
     anna, here = await served.user("anna"), served.api(ELSEWHERE)
     other = replace(
         served.services,
@@ -113,7 +113,7 @@ async def test_every_process_learns_of_an_unlock_once_when_a_guess_has_to_wait(s
         attach_services(served.application.quart, process)
         await fail_until_waiting(here)
     served.clock.wait(1)
-    assert await sign_in(here) == 401  # it was let in, so what follows waits two seconds
+    assert await sign_in(here) == 401  # It was checked, so the next one waits two seconds.
 
     await served.decide(UserUnlocked(caller=Operator(), user_id=anna))
 
@@ -138,7 +138,9 @@ async def test_an_unlock_forgives_one_name_and_not_what_the_address_did_under_ot
     assert await sign_in(crowd, PASSWORD) == 429
 
 
-async def test_nobody_above_is_unlocked_and_nobody_who_is_not_there(served: Served, api: Api) -> None:
+async def test_the_help_desk_unlocks_no_administrator_above_it_and_no_unknown_user(
+    served: Served, api: Api
+) -> None:
     desk = await holder_of(served, Permission.USER_UPDATE)
     admin = (await api.succeed("GET", "/api/auth/me"))["id"]
     await desk.fail(403, "A0403", "POST", f"{USERS}/{admin}/unlock")
@@ -170,17 +172,17 @@ async def test_the_page_of_a_person_shows_what_the_help_desk_asks_for(served: Se
     assert "1 user has this role (1 enabled)." in (await desk.get("/admin/roles/super_admin")).text
 
 
-# --- guessed passwords: by address, by account and by name, through both doors of the web
+# --- guessed passwords, on the sign-in page and over the interface
 
 
 async def guess(api: Api, times: int = 20) -> None:
-    """One password on many names, each wrong."""
+    """Try one wrong password on many names."""
     for number in range(times):
         expect_refusal(await attempt(api, f"name-{number}"), 401, "A1002")
 
 
 def seconds_to_wait(response: httpx.Response) -> int:
-    """The seconds of the refusal for guessing."""
+    """Return the seconds that a refusal for guessing asks to wait."""
     expect_refusal(response, 429, "A1003")
     return int(response.headers["retry-after"])
 
@@ -199,7 +201,7 @@ async def test_one_password_on_many_accounts_slows_the_address_down(served: Serv
 
 @pytest.mark.parametrize("setting, free", [("RATE_LIMIT_SCALE", 20), ("GUESS_LIMIT_SCALE", 40)])
 async def test_guesses_are_scaled_by_a_setting_of_their_own(serve: Serve, setting: str, free: int) -> None:
-    """READINGS 63: many callers behind one address are no reason to let it guess more."""
+    """An address with many callers has a larger rate, but no more guesses (READINGS 63)."""
     async with serve(**{setting: "2"}) as served:
         await guess(served.api(), free)
         assert seconds_to_wait(await attempt(served.api())) == 1
@@ -226,8 +228,8 @@ async def test_the_sign_in_page_counts_with_the_interface(served: Served) -> Non
 
 
 @pytest.mark.parametrize("failures", range(4, 9))
-async def test_the_wait_does_not_tell_which_names_exist(served: Served, failures: int) -> None:
-    """Not before two processes either, as the throttle of each knows no names."""
+async def test_the_wait_does_not_show_which_names_exist(served: Served, failures: int) -> None:
+    """With two processes it does not either, as no throttle knows which names exist."""
     await with_phone(served)
     answers: dict[str, list[tuple[int, str | None]]] = {"anna": [], "nobody": []}
     other_process = replace(

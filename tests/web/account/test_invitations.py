@@ -1,4 +1,4 @@
-"""Invitations over the interface and by the pages: shown once, used once, and in no log and no store."""
+"""Invitations over the interface and on pages: a link is shown once, used once, and in no log or store."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -54,13 +54,13 @@ def acceptance(token: str, password: str = "chosen by anna") -> dict[str, str]:
 
 
 def entries(invitation: str, password: str = "chosen by anna") -> dict[str, str]:
-    """What is entered into the page of an invitation."""
+    """Return the fields of the page of an invitation."""
     return {"invitation": invitation, "new_password": password}
 
 
 @contextmanager
 def with_gateway(served: Served) -> Iterator[None]:
-    """Have the server believe in a gateway; messages go to the outbox all the same."""
+    """Set the address of a gateway, while messages still go to the outbox."""
     services = served.services
     named = replace(services, settings=replace(services.settings, sms_gateway_url=GATEWAY))
     attach_services(served.application.quart, named)
@@ -97,7 +97,9 @@ async def test_a_bad_acceptance_names_its_fields(
     assert [error["path"] for error in failure["errors"]] == fields
 
 
-async def test_with_a_gateway_the_link_goes_to_the_telephone_and_nobody_else_sees_it(served: Served) -> None:
+async def test_with_a_gateway_the_link_goes_to_the_telephone_and_the_administrator_does_not_see_it(
+    served: Served,
+) -> None:
     user_id = await with_phone(served, locale="en-US", timezone="America/Lima")
     unreachable = await served.user("bob", "bob password")
     assert (await invite(served, user_id, {"send": True}))["url"], "there is no gateway"
@@ -278,7 +280,7 @@ USERS = "/api/iam/users"
 
 
 async def bring(api: Api, rows: Sequence[Sequence[str]], path: str = USERS, **options: str) -> httpx.Response:
-    """The answer to a sheet with these rows, under these options."""
+    """Import a sheet with these rows and options, and return the answer."""
     file = ("rows.xlsx", sheet_of(rows), SHEET)
     data = {"mode": "upsert", **options}
     return await api.call("POST", f"{path}/import", files={"file": file}, data=data)
@@ -299,7 +301,7 @@ async def test_an_import_invites_its_new_users_without_a_password(served: Served
     assert "invitations" not in again, "nobody is new"
 
 
-async def test_an_import_invites_nobody_unasked_or_in_a_preview(served: Served) -> None:
+async def test_an_import_invites_no_user_unasked_or_in_a_preview(served: Served) -> None:
     root = await served.administrator()
     previewed = expect_success(await bring(root, NEW, **INVITING, preview="true"))
     assert previewed["cannotSignIn"] == 2
@@ -313,7 +315,9 @@ async def test_an_import_invites_nobody_unasked_or_in_a_preview(served: Served) 
     assert not served.records()[Table.INVITATION]
 
 
-async def test_an_import_is_refused_before_it_is_read_to_who_may_not_invite(served: Served) -> None:
+async def test_an_inviting_import_of_a_caller_who_may_not_invite_is_refused_before_it_is_read(
+    served: Served,
+) -> None:
     async def refused(api: Api, code: str) -> None:
         with watch_costs(served) as work:
             expect_refusal(await bring(api, NEW, **INVITING), 403, code)

@@ -1,4 +1,4 @@
-"""What people do and read who fear for their account: signing out elsewhere, their sign-ins, and notices."""
+"""Means of a user who fears for the account: signing out elsewhere, the list of sign-ins, and notices."""
 
 import json
 import re
@@ -34,7 +34,7 @@ from tests.support.stores import PlainStore
 
 
 async def test_the_page_signs_out_elsewhere_after_a_question(served: Served) -> None:
-    """What that ends, tests/web/test_endings.py tells."""
+    """The page asks before it ends sessions; tests/web/test_endings.py lists all that ends."""
     await with_phone(served)
     anna = await everything_open(served, await served.client())
     browser = await served.sign_in_browser("anna", PASSWORD)
@@ -61,7 +61,7 @@ async def test_another_browser_is_signed_out_from_here_and_this_one_is_not_offer
 
 
 async def test_wrong_passwords_still_count_after_signing_out_elsewhere(served: Served, anna: Api) -> None:
-    """Or the holder of one session could guess for ever."""
+    """Otherwise a thief with one session could guess the password for ever."""
     wrong = {"oldPassword": "not it", "newPassword": "another long one"}
     for _ in range(4):
         await anna.fail(422, "A1005", "PUT", "/api/auth/password", wrong)
@@ -71,7 +71,7 @@ async def test_wrong_passwords_still_count_after_signing_out_elsewhere(served: S
 
 async def test_people_read_of_their_own_sign_ins_and_of_failed_ones(served: Served, anna: Api) -> None:
     stranger = served.api("198.51.100.7", **{"User-Agent": "curl/8"})
-    for _ in range(20):  # as many as the page shows
+    for _ in range(20):  # The page shows as many.
         await sign_in(served)
     served.clock.wait(60)
     await stranger.post("/api/auth/login", json={"username": "anna", "password": "guessed"})
@@ -97,7 +97,7 @@ def notices(served: Served) -> list[tuple[str, str]]:
     return [(each["phone"], each["purpose"]) for each in outbox(served) if each["code"] is None]
 
 
-async def test_a_changed_password_is_told_to_the_users_telephone(served: Served, anna: Api) -> None:
+async def test_a_changed_password_sends_a_notice_to_the_users_telephone(served: Served, anna: Api) -> None:
     body = {"oldPassword": PASSWORD, "newPassword": "another long one"}
     await anna.succeed("PUT", "/api/auth/password", body)
     assert notices(served) == [(ANNAS_PHONE, "password-changed")]
@@ -113,7 +113,7 @@ async def test_a_changed_password_is_told_to_the_users_telephone(served: Served,
     assert len(notices(served)) == 2, "who has no telephone is told nothing"
 
 
-async def test_a_changed_number_is_told_to_the_old_one(served: Served, anna: Api) -> None:
+async def test_a_changed_number_sends_a_notice_to_the_old_one(served: Served, anna: Api) -> None:
     code = await code_sent_to(served, NEW_PHONE, "change-phone", anna)
     await anna.succeed("PUT", "/api/auth/phone", new_number(code))
     assert notices(served) == [(ANNAS_PHONE, "phone-changed")]
@@ -136,7 +136,7 @@ async def test_a_notice_that_cannot_be_written_fails_no_change(
 
 
 class LeftStore(PlainStore):
-    """Has the caller of a change of password break off once its turn has begun."""
+    """A store in which the caller of a change of password breaks off when its turn has begun."""
 
     leave: Callable[[], None]
 
@@ -146,7 +146,7 @@ class LeftStore(PlainStore):
         return super().turn(events, *more)
 
 
-async def test_who_breaks_off_amid_a_change_keeps_nobody_from_being_told(tmp_path: Path) -> None:
+async def test_a_caller_who_breaks_off_amid_a_change_does_not_stop_its_notice(tmp_path: Path) -> None:
     store = LeftStore()
     async with serving(tmp_path, open_store=in_memory(store)) as served:
         await with_phone(served)
@@ -159,7 +159,7 @@ async def test_who_breaks_off_amid_a_change_keeps_nobody_from_being_told(tmp_pat
         assert notices(served) == [(ANNAS_PHONE, "password-changed")]
 
 
-async def test_the_sign_in_page_names_the_application_that_one_comes_from(served: Served) -> None:
+async def test_the_sign_in_page_names_the_application_that_sent_the_browser(served: Served) -> None:
     await served.client(name="Shop <b>& Co")
     parameters = authorization("app")
     browser = served.browser()
@@ -171,7 +171,7 @@ async def test_the_sign_in_page_names_the_application_that_one_comes_from(served
 @pytest.mark.parametrize(
     "changed", [{"client_id": "nobody"}, {"client_id": "console"}, {"redirect_uri": f"{REDIRECT_URI}/other"}]
 )
-async def test_no_other_link_lends_itself_the_name_of_an_application(
+async def test_no_link_with_other_parameters_shows_the_name_of_an_application(
     served: Served, changed: dict[str, str]
 ) -> None:
     await served.client(name="The App")
@@ -195,11 +195,11 @@ async def test_a_photograph_that_is_too_large_is_refused_on_the_page_in_words(
         assert "/account/picture" in answer.text
 
 
-# --- what proves who one is
+# --- an administrator's own number, password and second factor
 
 
 async def test_ones_own_proof_changes_on_ones_own_account_alone(served: Served) -> None:
-    """Else a stolen session gives the account another number, and recovers the password with it."""
+    """Otherwise a thief with a session sets another number, and recovers the password with it."""
     root = await served.administrator()
     own = f"/api/iam/users/{(await root.succeed('GET', '/api/auth/me'))['id']}"
     record = await root.succeed("GET", own)

@@ -1,4 +1,4 @@
-"""Personal access tokens: programs administer in the name of a user, with chosen permissions and an end."""
+"""Personal access tokens: programs act for a user, with chosen permissions and until a chosen day."""
 
 import re
 from typing import Any
@@ -35,7 +35,7 @@ async def create(api: Api, **changed: object) -> dict[str, Any]:
 
 
 async def program_with(served: Served, api: Api, **changed: object) -> Api:
-    """A program that has a token of the user who is signed in at `api`."""
+    """Return a program with a token of the user who is signed in at `api`."""
     program = served.api()
     program.token = (await create(api, **changed))["token"]
     return program
@@ -77,7 +77,7 @@ async def test_a_token_is_shown_once_and_opens_what_was_chosen_for_it(served: Se
     assert token.removeprefix("ostiary_pat_") not in everything
 
 
-async def test_the_list_tells_to_the_minute_when_a_token_was_last_used(served: Served, api: Api) -> None:
+async def test_the_list_shows_to_the_minute_when_a_token_was_last_used(served: Served, api: Api) -> None:
     program = await program_with(served, api)
     for wait_seconds, last_used_at in ((60, "2027-01-15T08:01:00.123Z"), (59, "2027-01-15T08:01:00.123Z")):
         served.clock.wait(wait_seconds)
@@ -99,7 +99,7 @@ async def test_a_permission_that_its_holder_loses_is_lost_to_the_token(served: S
     await program.fail(403, "A0403", "GET", "/api/iam/users")
 
 
-async def test_nobody_gives_a_token_what_they_may_not_do_themselves(served: Served) -> None:
+async def test_a_user_gives_a_token_no_permission_that_the_user_lacks(served: Served) -> None:
     holder = await holder_of(served, Permission.CLIENT_LIST)
     for permissions in (["iam.user.list"], ["oauth.client.list", "iam.user.list"]):
         refused = await holder.call("POST", "/api/auth/tokens", {**LISTS_CLIENTS, "permissions": permissions})
@@ -156,7 +156,7 @@ async def test_a_hundred_tokens_live_and_each_is_listed(served: Served, api: Api
     await create(api, name="one more")
 
 
-async def test_its_holder_ends_a_token_and_nobody_else_finds_it(served: Served, api: Api) -> None:
+async def test_its_holder_ends_a_token_and_no_other_user_finds_it(served: Served, api: Api) -> None:
     holder = await holder_of(served, Permission.CLIENT_LIST, Permission.ONLINE_LIST)
     program = await program_with(served, holder)
     served.clock.wait(1)
@@ -246,8 +246,10 @@ async def test_a_token_opens_nothing_but_the_administration(served: Served, api:
     assert (await served_by_cookie.get("/admin/clients")).status_code == 303
 
 
-async def test_a_token_does_not_reach_its_holder_nor_whoever_may_do_more(served: Served, api: Api) -> None:
-    """It would widen itself: one who sets a password can sign in, and make any token."""
+async def test_a_token_reaches_neither_its_holder_nor_a_user_who_may_do_more(
+    served: Served, api: Api
+) -> None:
+    """Otherwise a program could set its user's password, sign in, and make a token with more permissions."""
     root_id = (await api.succeed("GET", "/api/auth/me"))["id"]
     every = await program_with(served, api, permissions=[*ALL_PERMISSIONS, *ALL_POWERS])
     holder = await holder_of(served, Permission.USER_UPDATE, Permission.USER_LIST)
@@ -266,10 +268,10 @@ async def test_a_token_does_not_reach_its_holder_nor_whoever_may_do_more(served:
     await every.succeed("PUT", f"/api/iam/users/{own_id}/password", password)
 
 
-async def test_the_trail_tells_who_made_a_token_what_for_and_how_it_ended(served: Served, api: Api) -> None:
+async def test_the_trail_records_how_a_token_was_made_and_how_it_ended(served: Served, api: Api) -> None:
     token = await create(api, permissions=["audit.read", "oauth.client.list"], expiresInDays=1)
     await api.succeed("DELETE", f"/api/auth/tokens/{token['id']}")
-    made, ended = served.audit()[-2:]  # and no sign-in
+    made, ended = served.audit()[-2:]  # The trail has no sign-in after them.
     assert (made.kind, made.session_id) == (FactKind.PERSONAL_TOKEN_CREATED, token["id"])
     browser = await served.sign_in_browser()
     page = (await browser.get("/admin/audit?kind=personal-token-created")).text

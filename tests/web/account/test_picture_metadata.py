@@ -1,7 +1,7 @@
-"""What cameras and programs write into a picture is in no picture that is shown.
+"""The server removes from a picture what cameras and programs wrote into it.
 
-The photographs were made with Pillow: each but the plain one holds EXIF with a GPS position, XMP and a
-comment if its format has them, and each has something behind its end. All of that says "Secret".
+The photographs were made with Pillow: each but the plain one has EXIF with a GPS position, and XMP and a
+comment if its format has them. Each has bytes behind its end. All of these contain "Secret".
 """
 
 import re
@@ -42,7 +42,7 @@ def strip(name: str) -> bytes:
     return found
 
 
-def test_the_photographs_tell_what_is_to_be_left_out() -> None:
+def test_the_photographs_contain_what_is_to_be_left_out() -> None:
     for name, content in PHOTOGRAPHS.items():
         assert b"Secret Tail" in content, name
         assert name == "plain.webp" or content.count(b"Secret") > 1, name
@@ -54,7 +54,7 @@ def test_the_photographs_tell_what_is_to_be_left_out() -> None:
 
 
 @EVERY
-async def test_an_uploaded_picture_is_kept_and_shown_without_a_word_of_it(
+async def test_an_uploaded_picture_is_kept_and_shown_without_its_metadata(
     served: Served, anna: Api, name: str
 ) -> None:
     response = await anna.call("PUT", "/api/auth/avatar", files={"file": (name, PHOTOGRAPHS[name])})
@@ -87,11 +87,11 @@ def test_a_thumbnail_in_a_jfif_header_is_left_out() -> None:
     assert content.startswith(b"\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x00\x00\xff")
 
 
-# --- broken ones
+# --- broken pictures
 
 
 def cut_off() -> Iterator[tuple[str, bytes]]:
-    """Each photograph, cut off at every length."""
+    """Yield each photograph, cut off at every length."""
     for name in PHOTOGRAPHS:
         whole = strip(name)
         for length in range(len(whole)):

@@ -1,4 +1,4 @@
-"""Asked again before power: what an old login session is refused, and what proves its user (READINGS 57)."""
+"""An old login session must prove its user again before an act that gives power (READINGS 57)."""
 
 import pytest
 
@@ -17,7 +17,7 @@ CHOSEN = {"password": "chosen by the thief"}
 
 @pytest.fixture
 async def stolen(served: Served) -> Api:
-    """A session of the help desk, as old as a proof counts."""
+    """Return a session of the help desk whose last proof is just too old."""
     may = (Permission.USER_UPDATE, Permission.USER_CREATE, Permission.ROLE_UPDATE, Permission.AUDIT_READ)
     api = await holder_of(served, *may, username="desk")
     served.clock.wait(QUARTER)
@@ -65,7 +65,7 @@ async def test_five_wrong_proofs_end_the_session(served: Served, stolen: Api) ->
     await stolen.fail(401, "A1001", "GET", "/api/auth/me")
 
 
-async def test_who_has_a_second_factor_proves_by_a_code(served: Served) -> None:
+async def test_a_user_with_a_second_factor_proves_by_a_code(served: Served) -> None:
     await served.user("anna")
     anna = await set_up(served)
     await anna.api.fail(400, "A0401", "POST", PROVE, {"password": anna.credentials[1]})

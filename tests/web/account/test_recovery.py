@@ -1,4 +1,4 @@
-"""Codes by text message, the telephone they prove and the password they recover (READINGS 28)."""
+"""Codes by text message: they prove a telephone number and recover a password (READINGS 28)."""
 
 import re
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def reset(code: str, phone: str = ANNAS_PHONE, new: str = "another password") ->
 
 
 def is_not(code: str) -> str:
-    """A wrong code."""
+    """Return a code that is wrong."""
     return f"{(int(code) + 1) % 1_000_000:06d}"
 
 
@@ -84,7 +84,7 @@ async def test_a_code_for_a_new_number_speaks_to_the_user_who_asked(served: Serv
 
 
 class Standstill:
-    """A gateway far away that nothing gets to."""
+    """A gateway far away that never answers."""
 
     is_local = False
 
@@ -141,14 +141,16 @@ async def ask_for_another(api: Api, number: int) -> Any:
 
 
 async def asked_often(served: Served, api: Api, times: int = 20) -> None:
-    """So many codes, each for another number, a minute apart, as an address may ask for no more."""
+    """Ask for codes for different numbers, one in a minute, as an address may not ask more often."""
     for number in range(times):
         served.clock.wait(60)
         expect_success(await ask_for_another(api, number))
     assert len(outbox(served)) == times
 
 
-async def test_who_asks_for_many_at_once_is_sent_no_more_than_in_a_row(served: Served, anna: Api) -> None:
+async def test_a_user_who_asks_for_many_at_once_is_sent_no_more_than_in_a_row(
+    served: Served, anna: Api
+) -> None:
     async with trio.open_nursery() as nursery:
         for number in range(40):
             source = served.api(f"198.51.100.{number}")
@@ -175,7 +177,7 @@ async def test_the_page_says_so_and_sends_nothing(served: Served) -> None:
 
 
 async def test_a_wrong_code_leaves_a_trace_whether_or_not_the_number_is_known(served: Served) -> None:
-    """So each of them is written to disk, and the time does not tell them apart."""
+    """Both write to the disk, so their times show no difference."""
     anna = await with_phone(served)
     code = await code_sent_to(served, ANNAS_PHONE, "reset-password")
     for body in (reset(is_not(code)), reset(code, NOBODYS_PHONE)):

@@ -1,4 +1,4 @@
-"""The second factor: set up, asked for, used up, removed and reset, in the interface and on the pages."""
+"""The second factor over the interface and on pages: set up, required, used, removed and reset."""
 
 from base64 import b32decode, urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass, replace
@@ -44,7 +44,7 @@ OWN_PAGE = "/account/second-factor"
 
 
 def code_of(served: Served, secret: str, steps: int = 0) -> str:
-    """What an authenticator shows for this secret, so many steps from now."""
+    """Return the code that an authenticator shows for this secret, some steps from now."""
     return one_time_password(b32decode(secret), step_at(served.clock.now()) + steps)
 
 
@@ -54,7 +54,7 @@ def wrong_code(served: Served, secret: str) -> str:
 
 
 async def ticket_of(served: Served, credentials: tuple[str, str], *, sets_up: bool = False) -> str:
-    """What a right password gives a user who has a second factor, or has to set one up first."""
+    """Return the ticket that a right password gives a user who has a second factor or must set one up."""
     body = dict(zip(("username", "password"), credentials, strict=True))
     asked = await served.api().succeed("POST", LOGIN, body)
     assert asked == {"secondFactorRequired": True, "ticket": asked["ticket"], "setUpRequired": sets_up}
@@ -63,7 +63,7 @@ async def ticket_of(served: Served, credentials: tuple[str, str], *, sets_up: bo
 
 @dataclass
 class Holder:
-    """Somebody with a second factor: a program of theirs, and what they were shown."""
+    """A user with a second factor: a program of this user, and the secrets that the user was shown."""
 
     served: Served
     api: Api
@@ -79,27 +79,27 @@ class Holder:
         return wrong_code(self.served, self.secret)
 
     def proof(self) -> dict[str, str]:
-        """What a change of the second factor asks for."""
+        """Return the fields that a change of the second factor needs."""
         return {"password": self.credentials[1], "code": self.code()}
 
     async def ticket(self) -> str:
         return await ticket_of(self.served, self.credentials)
 
     async def enter(self, code: str, ticket: str | None = None) -> httpx.Response:
-        """The second step of a sign-in, after a first one of its own unless a ticket is given."""
+        """Enter a code as the second step of a sign-in; without a ticket, take the first step as well."""
         body = {"ticket": ticket or await self.ticket(), "code": code}
         return await self.served.api().post(CODE, json=body)
 
 
 async def offer(served: Served, credentials: tuple[str, str] = ANNA) -> Holder:
-    """A second factor that is shown and that no code has confirmed yet."""
+    """Begin to set up a second factor, which no code has confirmed yet."""
     api = await sign_in(served, *credentials)
     shown = await api.succeed("POST", OWN, {"password": credentials[1]})
     return Holder(served, api, credentials, shown["secret"], shown["recoveryCodes"], shown["uri"])
 
 
 async def set_up(served: Served, credentials: tuple[str, str] = ANNA) -> Holder:
-    """A second factor; its first code is used up, and the next one is there."""
+    """Set up a second factor; its first code is used, and the next one can be entered."""
     holder = await offer(served, credentials)
     await holder.api.succeed("PUT", OWN, {"code": holder.code()})
     served.clock.wait(STEP_SECONDS)
@@ -143,7 +143,7 @@ async def test_a_code_with_the_ticket_signs_in_and_forgives_what_failed_before(
         return (await served.api().post(LOGIN, json=wrong)).status_code
 
     guesses = [await guess() for _ in range(4)]
-    await anna.ticket()  # the right password alone forgives nothing
+    await anna.ticket()  # A right password without a code forgives nothing.
     assert [*guesses, await guess(), await guess()] == [401] * 5 + [429]
 
 
@@ -195,7 +195,7 @@ async def test_what_is_no_ticket_is_refused(anna: Holder) -> None:
 
 
 @pytest.mark.parametrize("kind", ["forged", "expired", "used", "ended"])
-async def test_tickets_that_are_not_good_make_nobody_wait(served: Served, anna: Holder, kind: str) -> None:
+async def test_tickets_that_are_not_good_make_no_user_wait(served: Served, anna: Holder, kind: str) -> None:
     ticket = await anna.ticket()
     match kind:
         case "forged":
@@ -257,7 +257,9 @@ async def test_an_unlock_ends_the_wait_for_the_code_too(served: Served, anna: Ho
     expect_success(await anna.enter(anna.code(), ticket))
 
 
-async def test_users_read_that_somebody_had_their_password_and_no_code(served: Served, anna: Holder) -> None:
+async def test_users_see_sign_ins_with_a_right_password_and_without_a_code(
+    served: Served, anna: Holder
+) -> None:
     stranger = served.api("198.51.100.7", **{"User-Agent": "curl/8"})
     body = {"ticket": await anna.ticket(), "code": anna.wrong_code()}
     await stranger.fail(401, "A1002", "POST", CODE, body)
@@ -286,7 +288,7 @@ async def test_an_unlock_takes_five_wrong_codes_back(served: Served, anna: Holde
     expect_success(await anna.enter(anna.code(), ticket))
 
 
-async def test_nobody_takes_their_own_wrong_codes_back(served: Served) -> None:
+async def test_an_administrator_cannot_take_back_own_wrong_codes(served: Served) -> None:
     root = await set_up(served, ADMIN)
     wrong = {**root.proof(), "code": root.wrong_code()}
     for _ in range(5):
@@ -305,7 +307,7 @@ async def test_setting_up_takes_the_password_and_a_right_code_and_ends_every_oth
     anna = await offer(served)
     for code in (anna.wrong_code(), anna.recovery_codes[0]):
         await anna.api.fail(422, "A1007", "PUT", OWN, {"code": code})
-    # Until a code confirmed it, nobody is asked for one.
+    # A sign-in asks for no code before one has confirmed the second factor.
     await sign_in(served, *ANNA)
     await anna.api.succeed("PUT", OWN, {"code": anna.code()})
     await anna.api.succeed("GET", "/api/auth/me")
@@ -347,7 +349,9 @@ async def test_nothing_of_it_is_in_the_store_in_plain(served: Served, anna: Hold
         assert secret not in everything
 
 
-async def test_another_administrator_resets_it_and_nobody_their_own(served: Served, anna: Holder) -> None:
+async def test_another_administrator_resets_it_and_no_administrator_resets_an_own_one(
+    served: Served, anna: Holder
+) -> None:
     anna_id, administrator = user_id_of(anna), await served.administrator()
     path = f"/api/iam/users/{anna_id}"
     assert (await administrator.succeed("GET", path))["secondFactor"] is True
@@ -367,11 +371,11 @@ async def test_a_deleted_account_leaves_nothing_of_it(served: Served, anna: Hold
     assert served.records()[Table.SECOND_FACTOR] == frozenset()
 
 
-# --- who must have one
+# --- users who must have a second factor
 
 
 async def set_up_at_sign_in(served: Served, credentials: tuple[str, str]) -> tuple[Holder, str]:
-    """Somebody who had to set one up, and the ticket that this began with."""
+    """Sign in a user who must set up a second factor; return this user and the ticket of the sign-in."""
     ticket = await ticket_of(served, credentials, sets_up=True)
     shown = await served.api().succeed("POST", f"{CODE}/set-up", {"ticket": ticket})
     holder = Holder(served, served.api(), credentials, shown["secret"], shown["recoveryCodes"])
@@ -392,7 +396,7 @@ async def test_an_administrator_who_must_have_one_sets_it_up_before_anything_els
         await sign_in(served, *ANNA)
 
 
-async def test_who_becomes_an_administrator_sets_one_up_before_anything_else(serve: Serve) -> None:
+async def test_a_user_who_becomes_an_administrator_sets_one_up_before_anything_else(serve: Serve) -> None:
     async with serve(REQUIRE_SECOND_FACTOR="administrators") as served:
         root, _ = await set_up_at_sign_in(served, ADMIN)
         expect_success(await root.api.call("POST", "/api/oauth/clients", registration("app")), 201)
@@ -446,7 +450,7 @@ async def test_a_token_sleeps_until_its_holder_has_the_second_factor_that_is_req
     await robot.succeed("GET", "/api/iam/users")
 
 
-async def test_a_code_before_there_is_a_second_factor_makes_nobody_wait(serve: Serve) -> None:
+async def test_a_code_before_there_is_a_second_factor_makes_no_user_wait(serve: Serve) -> None:
     async with serve(REQUIRE_SECOND_FACTOR="administrators") as served:
         ticket = await ticket_of(served, ADMIN, sets_up=True)
         body = {"ticket": ticket, "code": "000000"}
@@ -456,7 +460,7 @@ async def test_a_code_before_there_is_a_second_factor_makes_nobody_wait(serve: S
         await served.api().succeed("POST", CODE, {**body, "code": code_of(served, shown["secret"])})
 
 
-async def test_who_must_have_one_and_removes_it_is_signed_out(serve: Serve) -> None:
+async def test_a_user_who_must_have_one_and_removes_it_is_signed_out(serve: Serve) -> None:
     async with serve(REQUIRE_SECOND_FACTOR="everybody") as served:
         await served.user()
         anna, _ = await set_up_at_sign_in(served, ANNA)
@@ -475,7 +479,7 @@ async def test_a_code_cannot_be_checked_with_another_key_and_a_recovery_code_wor
     clock = served.clock
     async with serve(SECOND_FACTOR_KEY="another key than the one it was set up with", clock=clock) as served:
         for _ in range(100):
-            served.entropy_source.draw()  # what the first server drew
+            served.entropy_source.draw()  # The first server drew these already.
         anna.served = served
         with capture_logs() as logs:
             expect_refusal(await anna.enter(anna.code()), 500, "A0500")
@@ -514,7 +518,7 @@ def test_the_first_start_makes_a_key_that_only_its_owner_can_read(tmp_path: Path
 
 
 async def recover(served: Served, phone: str) -> int:
-    """The status of a recovery with the code that was sent to the number, if one was."""
+    """Recover a password with the code that was sent to the number, and return the status."""
     asked = await served.api().post("/api/auth/sms-code", json={"phone": phone, "purpose": "reset-password"})
     if asked.status_code != 200:
         return asked.status_code
@@ -541,7 +545,7 @@ async def test_recovery_by_text_message_alone_can_be_forbidden(
             await ticket_of(served, ("bob", "a new password"))
 
 
-async def test_where_no_password_is_recovered_by_text_message_nobody_is_promised_a_code(
+async def test_without_recovery_by_text_message_no_page_promises_a_code(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serve(RECOVERY_BY_TEXT_MESSAGE="no") as served:
@@ -549,7 +553,7 @@ async def test_where_no_password_is_recovered_by_text_message_nobody_is_promised
         await served.api().fail(
             403, "A0403", "POST", "/api/auth/sms-code", {**phone, "purpose": "reset-password"}
         )
-        monkeypatch.delattr(Passwords, "hash")  # none is made for nothing
+        monkeypatch.delattr(Passwords, "hash")  # A refused recovery must hash nothing.
         reset = {**phone, "code": "000000", "newPassword": "a new password"}
         await served.api().fail(403, "A0403", "POST", "/api/auth/reset-password", reset)
         browser = served.browser()
@@ -586,7 +590,7 @@ async def test_a_sign_in_that_took_too_long_begins_again(served: Served, anna: H
     assert form.fields["next"] == "/account"
 
 
-async def test_the_pages_set_one_up_where_it_is_asked_for(serve: Serve) -> None:
+async def test_the_pages_set_one_up_if_it_is_required(serve: Serve) -> None:
     async with serve(REQUIRE_SECOND_FACTOR="administrators", BRAND_NAME="Söhne & Co") as served:
         browser = served.browser()
         page = await browser.follow(await browser.sign_in(return_to="/admin"))
@@ -644,7 +648,7 @@ async def test_what_is_set_up_can_be_loaded_again_opened_and_saved_as_a_file(ser
     assert (await browser.get(f"{OWN_PAGE}/recovery-codes.txt")).status_code == 303
 
 
-async def test_a_recovery_code_has_a_field_of_its_own_and_an_empty_one_is_nobodys_guess(
+async def test_a_recovery_code_has_a_field_of_its_own_and_an_empty_one_is_no_guess(
     served: Served, anna: Holder
 ) -> None:
     browser = served.browser()
@@ -660,7 +664,7 @@ async def test_a_recovery_code_has_a_field_of_its_own_and_an_empty_one_is_nobody
 
 
 async def confirm(served: Served, browser: Browser, shown: httpx.Response) -> None:
-    """Enter the code of the secret that a page shows."""
+    """Enter the code for the secret that a page shows."""
     [form] = [form for form in forms_in(shown) if form.action == f"{OWN_PAGE}/confirm"]
     code = {"code": code_of(served, form.fields["secret"])}
     assert (await browser.submit(shown, code, to=f"{OWN_PAGE}/confirm")).status_code == 303

@@ -1,4 +1,4 @@
-"""The pages that wait for a code from a text message: they come back, and send another one in time."""
+"""Pages on which a user enters a code from a text message: they load again, and send another code."""
 
 import pytest
 
@@ -10,7 +10,7 @@ PLACES = [("/recover", ANNAS_PHONE), ("/account/phone", NEW_PHONE)]
 
 
 async def ask(served: Served, place: str, phone: str) -> tuple[Browser, str]:
-    """A browser that asked for a code, and where it was led."""
+    """Ask for a code in a browser; return the browser and the address of the next page."""
     await with_phone(served)
     signs_in = place.startswith("/account")
     browser = await served.sign_in_browser("anna", PASSWORD) if signs_in else served.browser()
@@ -87,7 +87,7 @@ def _all(browser: Browser) -> str:
     return "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
 
 
-async def test_a_wait_is_told_in_words(served: Served) -> None:
+async def test_a_wait_is_shown_in_words(served: Served) -> None:
     browser = served.browser(**{"Accept-Language": "zh-CN"})
     page = await browser.get("/login")
     for _ in range(12):

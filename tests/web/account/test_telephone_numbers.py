@@ -1,4 +1,4 @@
-"""A telephone number has one form, however it is written and wherever it comes in, and is found by any."""
+"""Every way in brings a telephone number into one form, and any spelling of it finds its user."""
 
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ def account(username: str, phone: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
 async def test_each_way_in_takes_a_number_in_its_one_form(served: Served, spelling: str) -> None:
-    """Registered, changed, imported and written on a page: the second with it is refused each time."""
+    """A number is taken for a second account by no call, no import, no form and no code."""
     admin, browser = await served.administrator(), served.browser()
     await browser.sign_in()
     await with_phone(served, "bert", None)
@@ -63,7 +63,7 @@ async def test_a_password_is_recovered_by_any_spelling(served: Served, spelling:
 
 
 async def test_a_number_of_nowhere_stays_as_it_is_written(served: Served) -> None:
-    """An internal one, as gateways of an organisation's own have them."""
+    """An organisation with its own gateway may have internal numbers."""
     admin = await served.administrator()
     made = await admin.succeed("POST", "/api/iam/users", account("anna", "80012"), status=201)
     assert made["phone"] == "80012"
@@ -83,7 +83,7 @@ def test_the_command_line_takes_a_number_in_its_one_form(tmp_path: Path) -> None
     assert made["phone"] == ANNAS_PHONE
 
 
-# --- a new number asks for the current password, as a lost one is recovered with it (READINGS 41)
+# --- a new number needs the current password, as it can recover a lost one (READINGS 41)
 
 
 async def test_a_new_number_needs_the_current_password_and_a_wrong_one_spends_no_code(

@@ -1,4 +1,4 @@
-"""Hooks of Schemathesis: who it calls as, and what a schema cannot say of parameters and files."""
+"""Hooks of Schemathesis: its credentials, and rules for parameters and files that no schema can express."""
 
 import os
 from base64 import b64encode
@@ -16,7 +16,7 @@ TOKEN_SERVICE: Final = ["/api/oauth2/token", "/api/oauth2/introspect", "/api/oau
 
 @schemathesis.auth().skip_for(path=TOKEN_SERVICE)
 class Administrator:
-    """Signs in, and again whenever a call has ended the session."""
+    """Signs in, and signs in again when a call has ended the session."""
 
     def get(self, case: Any, context: Any) -> str:
         credentials = {"username": "admin", "password": os.environ["ADMIN_PASSWORD"]}
@@ -30,7 +30,7 @@ class Administrator:
 
 @schemathesis.auth().apply_to(path=TOKEN_SERVICE)
 class ThirdParty:
-    """A registered client, by HTTP Basic."""
+    """Authenticates a registered client by HTTP Basic."""
 
     def get(self, case: Any, context: Any) -> str:
         return b64encode(f"app:{os.environ['CLIENT_SECRET']}".encode()).decode()
@@ -41,7 +41,7 @@ class ThirdParty:
 
 @schemathesis.hook
 def filter_query(context: Any, query: dict[str, Any] | None) -> bool:
-    """A range begins before it ends, and an empty value, which says nothing, is none too many."""
+    """Accept a query if its ranges begin before they end, and if no list is too long only by empty values."""
     asked = query or {}
     return not any(
         name.endswith("From") and value and (end := asked.get(f"{name[:-4]}To")) and str(value) > str(end)
@@ -54,7 +54,7 @@ def filter_query(context: Any, query: dict[str, Any] | None) -> bool:
 
 @schemathesis.hook
 def map_body(context: Any, body: Any) -> Any:
-    """If a file is sent, it is a picture or a sheet that is right: the test has laid them here."""
+    """Send a right picture or sheet in place of a made-up file; the test has written them here."""
     if not isinstance(body, dict) or not isinstance(body.get("file"), Binary):
         return body
     name = context.operation.path.strip("/").replace("/", "-")

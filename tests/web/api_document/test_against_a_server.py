@@ -1,8 +1,8 @@
-"""The document is true: Schemathesis calls everything it promises, on a running server, rightly and wrongly.
+"""The document is true: Schemathesis sends right and wrong calls of every operation to a running server.
 
-A short run by default, the same each time; `.ci/run` has three cases of each operation.
-`API_DOCUMENT_CASES=40` makes a longer one of other calls each time, with the boundaries of every schema, as a
-person does before a release.
+By default the run is short and the same each time; `.ci/run` has three cases of each operation.
+`API_DOCUMENT_CASES=40` makes a longer run with other calls each time and with the boundaries of every schema,
+for the days before a release.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The document is complete and in itself right: every route is in it, and nothing that is not there."""
+"""The document describes every route and nothing else, and it is right in itself."""
 
 import json
 import re
@@ -28,12 +28,12 @@ Operation = tuple[str, str]
 
 
 def bare(path: str) -> str:
-    """A path without the names of its variable parts."""
+    """Return a path without the names of its variable parts."""
     return re.sub(r"\{[^{}]*\}", "{}", path)
 
 
 def routes() -> dict[Operation, Any]:
-    """Every method and path that is no page, with its view; the document does not describe itself."""
+    """Return every method and path of the interface with its view, without those of the document itself."""
     return {
         (method.lower(), bare(described_path(rule.rule))): APP.view_functions[rule.endpoint]
         for rule in APP.url_map.iter_rules()
@@ -52,7 +52,7 @@ def operations() -> dict[Operation, dict[str, Any]]:
 
 
 def within(part: Any) -> Iterator[dict[str, Any]]:
-    """Every object in a piece of the document."""
+    """Yield every object in a piece of the document."""
     if isinstance(part, dict):
         yield part
         for value in part.values():
@@ -97,7 +97,7 @@ def test_the_variable_parts_of_a_path_are_its_parameters() -> None:
 
 
 @pytest.mark.parametrize("key", sorted(routes()), ids=" ".join)
-def test_who_may_call_is_said(key: Operation) -> None:
+def test_an_operation_names_the_credentials_that_it_takes(key: Operation) -> None:
     operation, gate = operations()[key], gate_of(routes()[key])
     statuses = set(operation["responses"])
     if gate is not None and gate.permission is not None and key[1].startswith("/api/"):
@@ -125,7 +125,7 @@ def test_codes_stand_under_the_status_that_they_come_with() -> None:
                     assert status in status_of[code], (operation["operationId"], code)
 
 
-# --- what holds every answer to the document lets through what is described, and no more
+# --- `hold_to_document` accepts the answers that the document describes, and no others
 
 DONE: Final[dict[str, Any]] = {"code": 0, "msg": "ok", "data": None}
 PICTURE: Final = {**DONE, "data": {"avatarUrl": "/files/a.png"}}
@@ -149,7 +149,7 @@ EXCHANGES: Final[list[tuple[str, str, Any, int, Any, bool]]] = [
     *(("PUT", AVATAR, b"a picture", status, PICTURE, False) for status in (201, 303, 404, 422)),
     *(("PUT", AVATAR, b"a picture", 200, content, False) for content in UNDESCRIBED),
 ]
-"""What is sent, what is answered, and whether both are described, or of nothing that is."""
+"""A request, its answer, and whether the document describes both or says nothing about their route."""
 
 
 @pytest.mark.parametrize("method, path, sent, status, content, is_described", EXCHANGES)
@@ -165,7 +165,7 @@ def test_what_is_described_passes_and_nothing_else(
         hold_to_document(response)
 
 
-# --- `/api/docs` and `/api/docs-json`: only if the setting says so, and sufficient in themselves
+# --- `/api/docs` and `/api/docs-json`: answered only if the setting says so, without files of other servers
 
 
 @pytest.mark.parametrize("setting", ["", "false", "0", "no"])
@@ -178,7 +178,7 @@ async def test_nothing_is_there_unless_the_setting_says_so(tmp_path: Path, setti
 async def test_the_document_is_built_once_however_often_it_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Anybody may ask, and nobody else is answered while it is built."""
+    """Every visitor may ask for the document, and the server answers no other request while it builds one."""
     built: list[object] = []
 
     def build(*arguments: Any) -> dict[str, object]:
@@ -228,7 +228,7 @@ PATIENCE_MS = 60_000
 
 
 def _read_to_the_end(page: Page) -> set[str]:
-    """Every operation that is drawn while the page is read to its end: Swagger UI draws what is in view."""
+    """Scroll to the end of the page, and return the operations on it: Swagger UI draws only those in view."""
     seen: set[str] = set()
     at, end = -1.0, 0.0
     while at != end:
@@ -239,7 +239,7 @@ def _read_to_the_end(page: Page) -> set[str]:
     return seen
 
 
-def test_the_page_shows_every_operation_and_asks_nobody_else(
+def test_the_page_shows_every_operation_and_loads_from_no_other_server(
     chromium_running: Browser, tmp_path: Path
 ) -> None:
     machine = Machine(tmp_path, API_DOCS_ENABLED="true")

@@ -1,4 +1,4 @@
-"""Spellings of an address: each of ours has one, and every other is 404 whatever door it comes to."""
+"""Each address of the server has one spelling; every other is answered 404 at every door."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -17,7 +17,7 @@ Spelling = Callable[[str], str]
 
 
 def within(mark: str) -> Spelling:
-    """With `mark` in place of the last slash; the first one stays."""
+    """Return a spelling with `mark` in place of the last slash, but with the first slash kept."""
 
     def spelt(path: str) -> str:
         before, _, name = path.rpartition("/")
@@ -58,7 +58,7 @@ SPELLINGS: Final[dict[str, Spelling]] = {
 
 
 async def ask(client: httpx.AsyncClient, method: str, path: str, **options: Any) -> httpx.Response:
-    """The answer to exactly this path."""
+    """Ask for exactly this path."""
     return await client.request(method, BASE, extensions={"target": path.encode("ascii")}, **options)
 
 
@@ -69,12 +69,12 @@ FIXED: Final = sorted(
         if path != "/" and not VARIABLE.search(path) and (method, path) != ("POST", "/sso")
     }.items()
 )
-"""Every path without variable parts, and a method of it; a form sent to `/sso` is told to use GET."""
+"""Every path without variable parts with one method of it; `/sso` has GET, as it refuses a bare POST."""
 ONE_OF_EACH: Final = {*PATHS, "/api/oauth2/userinfo", "/api/auth/me", "/login", "/healthz"}
 
 
 def paths_at(door: Door) -> list[tuple[str, str]]:
-    """All of them; behind real HTTP the lane's own and one of each kind, as all others go the same way."""
+    """Return all paths; behind real HTTP, which is slower, those of the lane and one of each kind."""
     return FIXED if door == "guard" else [each for each in FIXED if each[0] in ONE_OF_EACH]
 
 
@@ -89,14 +89,14 @@ async def test_another_spelling_of_an_address_is_not_there(
 
 
 async def test_the_one_spelling_is_there(api: Api, door: Door) -> None:
-    """Or the test above would pass on a server that has nothing."""
+    """Without this, the test above would pass on a server without routes."""
     for path, method in paths_at(door):
         response = await api.call(method, path)
         assert response.status_code not in (404, 405), path
 
 
 async def test_no_spelling_gets_around_a_limit_that_goes_by_the_path(served: Served) -> None:
-    """A token request may bring 64 KiB, one of the administration more: no way round leads past that."""
+    """A token request may have 64 KiB, and no spelling of its path gets the larger limit of another."""
     client = await served.client()
     body = b"grant_type=client_credentials&x=" + b"x" * 100_000
     form = {"Content-Type": "application/x-www-form-urlencoded"}

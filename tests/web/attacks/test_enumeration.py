@@ -1,4 +1,4 @@
-"""Who asks without the right to know learns from no answer, and from no work done for it, what there is."""
+"""A caller without permission learns from no answer, and from no time it takes, which records exist."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ DRAWN = re.compile(r"[0-9a-f]{32}|[A-Za-z0-9_-]{43}")
 
 
 def normalize(response: httpx.Response) -> object:
-    """An answer without what is drawn for each."""
+    """Return an answer without the random texts that each has."""
     fields = [
         (name, DRAWN.sub("drawn", value))
         for name, value in response.headers.multi_items()
@@ -29,7 +29,7 @@ def normalize(response: httpx.Response) -> object:
 
 @contextmanager
 def watch_costs(served: Served) -> Iterator[list[str]]:
-    """What an answer costs that takes long enough to be told from outside: hashes, and turns of the store."""
+    """Record the slow work of an answer, which a caller could measure: hashes, and turns of the store."""
     done: list[str] = []
     passwords: Any = served.services.passwords
     turns: Any = served.service.turns
@@ -53,7 +53,7 @@ def watch_costs(served: Served) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("way", ["page", "interface"])
-async def test_a_failed_sign_in_is_the_same_for_whoever_is_not_there(served: Served, way: str) -> None:
+async def test_a_failed_sign_in_is_the_same_for_a_name_that_is_not_there(served: Served, way: str) -> None:
     admin = await served.administrator()
     disabled = await served.user("dora")
     await served.user("anna")
@@ -109,7 +109,7 @@ async def test_a_recovery_is_the_same_whether_the_number_is_known(served: Served
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("operation", ["token", "introspect", "revoke"])
 @pytest.mark.parametrize("method", ["basic", "fields"])
-async def test_a_client_that_fails_to_prove_itself_is_not_told_whether_it_is_there(
+async def test_a_client_that_fails_to_prove_itself_does_not_learn_whether_it_is_there(
     served: Served, api: Api, operation: str, method: str
 ) -> None:
     there = await served.client("there")

@@ -1,4 +1,4 @@
-"""What somebody planted in a browser before its user signs in is worth nothing afterwards."""
+"""Cookies that an attacker planted in a browser are worth nothing after its user has signed in."""
 
 from http.cookies import SimpleCookie
 
@@ -21,7 +21,7 @@ async def sign_in_by(browser: Browser, way: str) -> httpx.Response:
 
 
 def set_by(response: httpx.Response) -> dict[str, str]:
-    """The cookies that an answer sets, with their values."""
+    """Return the cookies that an answer sets, with their values."""
     found = SimpleCookie()
     for header in response.headers.get_list("set-cookie"):
         found.load(header)
@@ -42,7 +42,7 @@ async def test_a_planted_session_is_not_the_one_that_is_signed_in(
     issued = set_by(await sign_in_by(victim, way))
     assert set(issued) >= set(PAIR)
     assert not set(issued.values()) & {*own.values(), "x" * 43}
-    # The one who planted them stays who they were: never the user who signed in over them.
+    # The attacker with the planted cookies is never the user who signed in after them.
     before = served.browser()
     before.cookies.update(own)
     who = await before.get("/api/auth/me")
@@ -70,7 +70,7 @@ async def test_signing_in_again_in_the_same_browser_ends_the_session_before(serv
 async def test_what_was_shown_to_one_person_is_not_sent_by_the_next(
     served: Served, browser: Browser, way: str
 ) -> None:
-    """Two tabs: the consent page names who would be signed in, and it is nobody else who then is."""
+    """Two tabs of a browser: a page that names one user is not accepted from another."""
     await served.client()
     await served.user("anna")
     asks_admin = await browser.get(sso())
@@ -93,8 +93,8 @@ async def test_what_was_shown_to_one_person_is_not_sent_by_the_next(
 
 
 async def test_over_https_a_cookie_without_the_hosts_own_prefix_proves_nothing(served: Served) -> None:
-    """Sister sites, and anybody on a plain connection, can set `ostiary_form`, and know its token, and
-    `ostiary_access`; a browser lets nobody but this host set `__Host-…` (RFC 6265bis §4.1.3.2)."""
+    """A sister site or an attacker on a plain connection can set `ostiary_form`, whose token it knows, and
+    `ostiary_access`. A browser lets only this host set `__Host-…` (RFC 6265bis §4.1.3.2)."""
     plain = served.browser()
     page = await plain.get("/login")
     known = {name: plain.cookies[name] for name in ("ostiary_form",)}
@@ -109,12 +109,12 @@ async def test_over_https_a_cookie_without_the_hosts_own_prefix_proves_nothing(s
     assert (await victim.post("/login", data=values)).status_code == 403
     page = await victim.get("/login")
     assert values["form_token"] not in page.text
-    # Without the word of a browser (`Sec-Fetch-Site`), which no site can say for it.
+    # This form has no `Sec-Fetch-Site`, which browsers send and no site can forge.
     assert (await victim.post("/login", data=values)).status_code == 403
     own = served.browser(base=HTTPS)
     own.cookies.update({f"__Host-{name}": known[name] for name in PAIR})
     assert expect_success(await own.get("/api/auth/me"))["username"] == "admin"
-    # Browsers heed none of these names, also where they are deleted, without all of this.
+    # Browsers ignore a cookie of these names without all of these attributes, also when it is deleted.
     left = await own.submit(await own.get("/"), to="/logout")
     deleted = [each for each in left.headers.get_list("set-cookie") if "Max-Age=0" in each]
     assert {each.partition("=")[0] for each in deleted} == {

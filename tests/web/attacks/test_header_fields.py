@@ -1,4 +1,4 @@
-"""What was sent never becomes a header field of an answer, and the Host that was said leads nobody away."""
+"""No part of a request becomes a header field of an answer, and a forged Host is in no address."""
 
 import re
 from typing import Final
@@ -26,11 +26,11 @@ FIELD_VALUE: Final = re.compile(r"[\x20-\x7e\x80-\xff]*")
 
 
 def nothing_planted(response: httpx.Response) -> None:
-    """No field of that name, and none whose value could end early at some hop on the way."""
+    """Assert that no field was planted, and that the value of no field could end early at a proxy."""
     assert "x-planted" not in response.headers
     for name, value in response.headers.multi_items():
         assert FIELD_VALUE.fullmatch(value), (name, value)
-    # A lenient hop decodes nothing: what is escaped in an address stays so.
+    # A proxy decodes nothing: escaped characters in an address stay escaped.
     assert "\n" not in response.headers.get("location", "")
 
 
@@ -80,7 +80,7 @@ async def test_a_state_comes_back_whole_and_as_one_parameter(served: Served, bro
 
 @pytest.mark.parametrize("broken", ["\n", "\r\n", "\x00", "é"], ids=["LF", "CR LF", "NUL", "not ASCII"])
 async def test_no_field_of_a_request_becomes_one_of_the_answer(browser: Browser, broken: str) -> None:
-    """As an application server would hand it on that lets such bytes through."""
+    """Some application servers let such bytes of a request through."""
     value = f"x{broken}{PLANTED}".encode("latin-1")
     for name in ("Accept-Language", "X-Timezone", "User-Agent", "Origin", "X-Request-Id", "X-Form-Token"):
         for path in ("/", "/account", "/api/auth/me", "/api/nothing", "/api/oauth/clients/export"):
@@ -106,7 +106,7 @@ async def answers_to(browser: Browser, host: str) -> list[httpx.Response]:
 
 @pytest.mark.parametrize("door", DOORS)
 async def test_a_host_that_was_made_up_is_in_no_answer(served: Served, browser: Browser) -> None:
-    """Without PUBLIC_URL nobody has said what this server is called: so it calls itself nothing."""
+    """Without PUBLIC_URL the server does not know its own address, so it shows none."""
     await served.client()
     kept = dict(browser.cookies)
     for visitor in (browser, served.browser()):

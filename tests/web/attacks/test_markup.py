@@ -1,7 +1,7 @@
-"""Text that somebody else chose is text on every page: no element, no attribute, no address comes of it.
+"""Text that other users chose is text on every page: it makes no element, no attribute and no address.
 
-Everything that can be named is named with markup: people, roles, clients, the User-Agent of a sign-in and of
-a token request, whatever is searched for, and what was typed into a form that is shown again.
+All names contain markup: those of people, roles and clients, the User-Agent of a sign-in and of a token
+request, the words of a search, and the fields of a form that is shown again.
 """
 
 import itertools
@@ -42,12 +42,12 @@ SHOWN_AFTER_A_FORM: Final = {
     "/account/second-factor/recovery-codes.txt",
     "/admin/people/invitations",
 }
-"""Pages that show what a form's answer kept for them, and without it redirect."""
+"""Pages that show the outcome of a form, and redirect a browser that has sent none."""
 ALLOWED_SCHEMES: Final = ("/", "#", "https://app.example/")
 
 
 class Elements(HTMLParser):
-    """What a browser would make of a page."""
+    """Collects the elements and the text that a browser would make of a page."""
 
     def __init__(self, page: httpx.Response) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ def harmless(page: httpx.Response, *, shows: bool) -> None:
 
 @pytest.fixture
 async def named(tmp_path: Path) -> AsyncIterator[tuple[Served, Browser, dict[str, str]]]:
-    """Everything named with markup, an administrator's browser in it, and the addresses of the records."""
+    """Yield a server with markup in every name, an administrator's browser, and identifiers of records."""
     async with serving(tmp_path, RATE_LIMIT_SCALE="100", GUESS_LIMIT_SCALE="100") as served:
         api = await served.administrator()
         client = await served.client("app", name=HOSTILE)
@@ -272,7 +272,7 @@ async def test_what_the_operator_calls_a_brand_brings_no_markup_to_any_page(tmp_
 
 
 def test_no_colour_is_drawn_where_it_cannot_be_read() -> None:
-    """What passes is read on each ground, and text on it; so is any colour with 60 % white on dark pages."""
+    """An accepted colour has contrast on each ground; with 60 % white, any colour has it on dark pages."""
     css = (Path(factory.__file__).parents[1] / "static/ostiary.css").read_text()
     grounds = {"light": ("#f5f3ee", "#fffefc", "#ffffff"), "dark": ("#131719", "#1b2123", "#0e1d1c")}
     for pages, usual in (("light", "#1f5f5b"), ("dark", "#7fc8c0")):

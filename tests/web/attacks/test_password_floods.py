@@ -1,4 +1,4 @@
-"""Hundreds of wrong passwords at once: a bounded line before the hash, and those without failures first."""
+"""Hundreds of wrong passwords at once wait in a bounded line, and users without failures come first."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -18,14 +18,14 @@ MANY = 600
 
 
 async def hash_slowly(sync_fn: Callable[[], T], /, *, limiter: trio.CapacityLimiter) -> T:
-    """A processor that takes as long for each password."""
+    """Take the same time for each password, as a processor does."""
     async with limiter:
         await trio.sleep(HASH_SECONDS)
         return sync_fn()
 
 
 class Flood:
-    """Sign-ins at one moment, and what each was answered after how long."""
+    """Sign-ins at one moment, and the answer to each with its seconds."""
 
     def __init__(self, served: Served) -> None:
         self.served = served
@@ -44,7 +44,7 @@ class Flood:
         return answer, trio.current_time() - began_at
 
 
-async def test_a_flood_is_answered_at_once_and_who_signed_in_there_before_is_checked_first(
+async def test_a_flood_is_answered_at_once_and_a_user_who_signed_in_there_before_is_checked_first(
     serve: Serve, autojump_clock: MockClock
 ) -> None:
     async with serve(PASSWORD_HASHING_THREADS="1") as served:

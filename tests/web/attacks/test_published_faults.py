@@ -1,4 +1,4 @@
-"""What others got wrong and no other test looks at: endings in a row, near-tokens, headers, echoes, races."""
+"""Faults that other servers had: repeated endings, near-tokens, trusted headers, echoes, races."""
 
 import re
 from pathlib import Path
@@ -118,7 +118,7 @@ async def test_what_is_sent_eight_times_at_once_counts_once(tmp_path: Path, stri
         assert {answer.json()["error"] for answer in answers if answer.status_code != 200} == {
             "invalid_grant"
         }
-        # Whether a second use of the code ends what the first one got is the operator's to say.
+        # A setting of the operator decides whether a second use of a code ends the session of the first.
         assert await api.is_active(client, issued["access_token"]) is (strict == "false")
         refreshed = await at_once(api, client, refresh_form(issued["refresh_token"]))
         assert len({answer.text for answer in refreshed}) == 1

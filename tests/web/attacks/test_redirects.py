@@ -1,4 +1,4 @@
-"""Where a browser may be sent: to a registered address, character by character, and nowhere else."""
+"""The server sends a browser only to an address that is, character by character, a registered one."""
 
 import ast
 import html
@@ -38,8 +38,8 @@ _BY_WORD = """
     http://127.0.0.1:9000@evil.example/callback http://127.0.0.1.evil.example:9000/callback
     javascript:alert(1)//https://app.example/callback
 """
-"""By prefix; by case and what a parser takes for the same; by user information; by a path that another server
-walks; by what OAuch asks about confused paths and polluted codes; by the exception for local use."""
+"""Addresses that differ from a registered one: in the end; in case or spelling; in user information; in dots
+of the path; in escaped paths and in the query, as OAuch has them; in the host or port of a local address."""
 
 NOT_REGISTERED = [*_BY_WORD.split(), " https://app.example/callback", "https://app.example/callback\n"]
 
@@ -92,12 +92,14 @@ async def snippets_for(served: Served, address: str) -> list[str]:
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-async def test_a_shell_and_python_are_given_the_address_as_one_text(served: Served, address: str) -> None:
+async def test_the_snippets_give_the_address_to_a_shell_and_to_python_as_one_text(
+    served: Served, address: str
+) -> None:
     _, by_curl, by_authlib = await snippets_for(served, address)
     [*_, redeem] = by_curl.replace("\\\n", " ").split("\n")
     words = shlex.split(redeem)
     assert words[-2:] == ["--data-urlencode", f"redirect_uri={address}"]
-    # Within single quotes a shell looks at nothing, and outside of them nothing is left to look at.
+    # A shell interprets no character within single quotes, and no special one is left outside of them.
     bare = re.sub(r"'[^']*'|\"'\"", "", redeem.partition("--data-urlencode")[2])
     assert re.fullmatch(r"[\w\s=:/.?-]*", bare), bare
     [shown] = [line for line in by_curl.split("\n") if line.startswith("echo")]

@@ -1,4 +1,4 @@
-"""`/api/audit`: what happened with who asked for it, and a session explained."""
+"""`/api/audit`: the events with their actors, and the explanation of a session."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ EVENTS = "/api/audit/events"
 
 
 async def events(api: Api, **query: str) -> list[dict[str, Any]]:
-    """The events that fit, the oldest first."""
+    """Return the events that match, the oldest first."""
     data = await api.succeed("GET", EVENTS, params={"pageSize": "200", "sort": "at", **query})
     assert data["total"] == len(data["items"])
     items: list[dict[str, Any]] = data["items"]

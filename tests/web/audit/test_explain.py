@@ -1,7 +1,6 @@
-"""A session's life as it is told to those who ask why it ended: every ending and step, in both languages.
+"""The explanation of a session: every step and every reason for its end, in both languages.
 
-What is told in each story is in explanations.txt, to be read;
-`python -m tests.web.audit.test_explain` writes it.
+explanations.txt has the explanation of each story; `python -m tests.web.audit.test_explain` writes it.
 """
 
 import re
@@ -55,7 +54,7 @@ MAXIMUM_SECONDS = 604_800
 
 
 class Tale:
-    """A world, and the session that somebody asks about: that of a redeemed code, until another is named."""
+    """A world, and the session that is explained: that of a redeemed code, unless a story chooses another."""
 
     def __init__(self, policy: Policy | None = None) -> None:
         self.world = given(client(), user(phone=PHONE), policy=policy or Policy(second_factor_key=bytes(32)))
@@ -63,12 +62,12 @@ class Tale:
         self.first = self.ask(redeem(self.world.basic(), self.code))
         self.session: Session = self.world.the_session()
         self.names = {self.world.user_ids["root"]: "root"}
-        """Of those who are known when it is told."""
+        """The names of actors that are known when the session is explained."""
         self.waited = 60
         self.world.wait(self.waited)
 
     def ask(self, event: e.Event, user_agent: str | None = APP) -> TokensIssued:
-        """An event that a request asked for; the pair that it led to, or the first one."""
+        """Have a request bring an event; return the pair that it led to, or the first pair."""
         origin = Origin(trace_id="trace", source="198.51.100.5", user_agent=user_agent)
         [decision] = self.world.store.turn([event], self.world.now, [origin])
         return decision.reply if isinstance(decision.reply, TokensIssued) else self.first
@@ -92,7 +91,7 @@ class Tale:
         self.ask(kind(caller=caller_of(self.world.login()), **fields), BROWSER)
 
     def login(self) -> LoginIssued:
-        """A login session, which is asked about."""
+        """Sign alice in, and choose her login session to be explained."""
         login = self.world.login()
         digest = login.tokens.access_token.digest
         [self.session] = [each for each in self.world.sessions() if each.access_digest == digest]
@@ -115,12 +114,12 @@ class Tale:
 
 
 def of_user(kind: Callable[..., e.Event], **fields: object) -> Callable[[Tale], None]:
-    """Something that an administrator does to alice."""
+    """Return a story in which an administrator does something to alice."""
     return lambda tale: tale.by_root(kind, user_id=tale.world.user_ids["alice"], **fields)
 
 
 def of_client(kind: Callable[..., e.Event]) -> Callable[[Tale], None]:
-    """Something that an administrator does to the client."""
+    """Return a story in which an administrator does something to the client."""
     return lambda tale: tale.by_root(kind, client_id="app")
 
 
@@ -205,7 +204,7 @@ def replay_two_generations_late(tale: Tale) -> None:
 
 
 def end_in_many_ways(tale: Tale) -> None:
-    """The first of them counts."""
+    """End the session in several ways, of which the first counts."""
     user_id = tale.world.user_ids["alice"]
     for event in (
         e.UserForcedOut(caller=e.Operator(), user_id=user_id),
@@ -225,7 +224,7 @@ def end_after_the_maximum(tale: Tale) -> None:
 
 
 def ask_after_the_maximum(end: Callable[[Tale], object]) -> Callable[[Tale], None]:
-    """The same ending, which is asked about when the session could not run any more."""
+    """Return a story with this ending that is explained when the session would be over anyway."""
 
     def ask_late(tale: Tale) -> None:
         end(tale)
@@ -235,7 +234,7 @@ def ask_after_the_maximum(end: Callable[[Tale], object]) -> Callable[[Tale], Non
 
 
 def without_the_trail(end: Callable[[Tale], object]) -> Callable[[Tale], None]:
-    """The same records in a store that has no audit trail."""
+    """Return a story with this ending whose records are in a store without an audit trail."""
 
     def move(tale: Tale) -> None:
         end(tale)
@@ -251,7 +250,7 @@ RECOVERY_CODE = Secret("abcd-efgh-jkmn-pqrs")
 
 
 def give_second_factor(tale: Tale) -> None:
-    """A second factor that alice had before the tale began."""
+    """Give alice a second factor without a trace in the trail."""
     user_id = tale.world.user_ids["alice"]
     [alice] = tale.world.store.fetch(Table.USER, [user_id])
     digests = (digest_recovery_code(user_id, RECOVERY_CODE.reveal()),)
@@ -359,7 +358,7 @@ STORIES: dict[str, Callable[[Tale], object]] = {
 STRICT: dict[str, Callable[[Tale], object]] = {
     "a code presented again": lambda tale: tale.ask(redeem(tale.world.basic(), tale.code))
 }
-"""What only ends a session if the policy says so."""
+"""Stories in which the session ends only if the policy says so."""
 
 
 def tell_tale(name: str) -> Tale:
@@ -369,7 +368,7 @@ def tell_tale(name: str) -> Tale:
 
 
 def list_texts(tale: Tale) -> list[str]:
-    """All that is said of its session, part by part."""
+    """Return all texts of the explanation, part by part."""
     explanation = tale.explain()
     misses = [safe_retries_text(explanation, language) for language in LANGUAGES]
     parts = [f"{explanation.state.value}, {explanation.why and explanation.why.value}", "\n".join(misses)]
@@ -382,7 +381,7 @@ def list_texts(tale: Tale) -> list[str]:
 
 
 def heading_of(step: HistoryStep, tale: Tale) -> str:
-    """Return what programs read of a step."""
+    """Return the fields of a step that programs read."""
     since = None if step.at is None else (step.at - tale.session.started_at) / 1_000
     return ", ".join(
         [
@@ -397,19 +396,19 @@ def heading_of(step: HistoryStep, tale: Tale) -> str:
 
 
 def section(name: str) -> str:
-    """What stands in the file of a story: all of the first one, of the others what is not said there."""
+    """Return the file's text of a story: the whole of the first, and of the others what differs from it."""
     usual = list_texts(Tale()) if name != "it runs" else []
     return "\n".join(part for part in list_texts(tell_tale(name)) if part not in usual)
 
 
 def sections() -> dict[str, str]:
-    """What the file says of each story."""
+    """Return the texts of the file by story."""
     parts = TOLD.read_text(encoding="utf-8").split("\n=== ")[1:]
     return {name: text.rstrip("\n") for name, _, text in (part.partition("\n") for part in parts)}
 
 
 @pytest.mark.parametrize("name", [*STORIES, *STRICT])
-def test_a_life_is_told_as_it_is_written_down(name: str) -> None:
+def test_a_session_is_explained_as_it_is_written_down(name: str) -> None:
     assert section(name) == sections()[name]
     tale = tell_tale(name)
     explanation = tale.explain()

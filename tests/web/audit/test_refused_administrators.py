@@ -1,4 +1,4 @@
-"""What administrators are refused is in the trail: at once, and repeated refusals by their number."""
+"""The trail records the refusals of administrators: the first at once, and the number of repeated ones."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ KIND = {"kind": "administrator-refused", "sort": "at"}
 
 
 async def refusals(root: Api) -> list[dict[str, Any]]:
-    """The entries of refusals, the oldest first."""
+    """Return the entries of refusals, the oldest first."""
     items: list[dict[str, Any]] = (await root.succeed("GET", "/api/audit/events", params=KIND))["items"]
     return items
 
 
 def details_of(entry: dict[str, Any]) -> dict[str, Any]:
-    """What an entry says was asked for, and how often."""
+    """Return the permission that an entry names, and how often it was refused."""
     return {change["field"]: change["after"] for change in entry["changes"]}
 
 
@@ -26,7 +26,9 @@ async def id_of(api: Api) -> str:
     return str((await api.succeed("GET", "/api/auth/me"))["id"])
 
 
-async def test_a_permission_that_an_administrator_lacks_is_told_on_every_face(served: Served) -> None:
+async def test_a_permission_that_an_administrator_lacks_is_recorded_for_calls_and_pages(
+    served: Served,
+) -> None:
     root, clerk = await served.administrator(), await holder_of(served, Permission.USER_LIST)
     browser = await served.sign_in_browser("holder", "the holder's")
 
@@ -64,14 +66,14 @@ async def test_a_change_that_a_rule_forbids_names_its_record(served: Served) -> 
     assert (held["roleId"], held["why"]) == ("role-of-holder", "still_referenced")
 
 
-async def test_a_batch_tells_of_each_record_that_it_was_refused_for(served: Served) -> None:
+async def test_a_refused_batch_is_recorded_for_each_of_its_records(served: Served) -> None:
     root = await served.administrator()
     ids = {"ids": ["console", "mobile"]}
     assert (await root.call("POST", "/api/oauth/clients/batch-delete", ids)).status_code == 422
     assert [entry["clientId"] for entry in await refusals(root)] == ["console", "mobile"]
 
 
-async def test_what_a_form_got_wrong_and_what_others_ask_for_is_not_told(served: Served) -> None:
+async def test_invalid_forms_and_refusals_of_other_callers_are_not_recorded(served: Served) -> None:
     root = await served.administrator()
     await served.user("anna")
     stranger, anna = served.api(), served.api()
@@ -86,7 +88,7 @@ async def test_what_a_form_got_wrong_and_what_others_ask_for_is_not_told(served:
     assert await refusals(root) == []
 
 
-async def test_a_refusal_that_comes_again_is_counted_and_told_once_its_hour_is_over(served: Served) -> None:
+async def test_a_refusal_that_comes_again_is_counted_and_recorded_after_its_hour(served: Served) -> None:
     clerk = await holder_of(served, Permission.USER_LIST)
 
     async def times() -> list[int]:

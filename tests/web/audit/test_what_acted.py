@@ -1,4 +1,4 @@
-"""The trail names what acted: a login session, a token, the command line; and accounts that are gone."""
+"""The trail names the actor: a login session, a token, the command line; and accounts that were deleted."""
 
 import re
 from typing import Any
@@ -13,19 +13,19 @@ EVENTS = "/api/audit/events"
 
 
 async def entries(root: Api, **query: str) -> list[dict[str, Any]]:
-    """The entries that fit, the oldest first."""
+    """Return the entries that match, the oldest first."""
     items: list[dict[str, Any]] = (await root.succeed("GET", EVENTS, params={"sort": "at", **query}))["items"]
     return items
 
 
 async def filter_trail(browser: Browser, **filters: str) -> str:
-    """The page of the trail after its form was filled in so."""
+    """Fill in the form of the trail's page, and return the page."""
     form = await browser.get("/admin/audit")
     return (await browser.follow(await browser.submit(form, filters, to="/admin/audit"))).text
 
 
 async def token_of(served: Served, holder: Api, *permissions: Permission) -> tuple[Api, dict[str, Any]]:
-    """A program with a new token of the user signed in at `holder`, and what is listed of the token."""
+    """Return a program with a new token of the user at `holder`, and the listed fields of the token."""
     may = {"name": "nightly", "permissions": list(permissions), "expiresInDays": 1}
     created = await holder.succeed("POST", "/api/auth/tokens", may, status=201)
     program = served.api()

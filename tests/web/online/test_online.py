@@ -1,4 +1,4 @@
-"""`/api/monitor`: which sessions run, who may see them, and the end of one, of a client's, of all."""
+"""`/api/monitor`: the running sessions, who may see them, and the end of one, of a client's, of all."""
 
 import re
 from typing import Any, TypeVar
@@ -109,7 +109,7 @@ async def test_of_several_sessions_one_that_has_ended_meanwhile_is_no_error(serv
     assert await list_sessions(api, username="anna") == []
 
 
-# --- the end of all of a client, and of all there is
+# --- the end of all sessions of a client, and of all sessions
 
 ANNA = ("anna", "anna's password")
 
@@ -134,7 +134,9 @@ async def test_all_of_a_client_ends_and_nothing_else_does(served: Served, api: A
 
 
 @pytest.mark.parametrize("by_page", [False, True])
-async def test_everybody_is_signed_out_and_who_did_it_too(served: Served, api: Api, by_page: bool) -> None:
+async def test_the_end_of_all_sessions_signs_out_its_administrator_too(
+    served: Served, api: Api, by_page: bool
+) -> None:
     app = await served.client()
     await served.user("anna")
     pair = await served.tokens(app, *ANNA)
@@ -169,7 +171,7 @@ async def test_a_client_that_comes_while_all_are_listed_is_ended_as_well(served:
     late: list[tuple[Registered, str]] = []
 
     class RulesAndLists:
-        """Lists the clients, and then one is registered and given a token."""
+        """Rules and lists of a server on which a client with a token is added after each list."""
 
         async def decide(self, event: Event) -> Reply:
             reply: Reply = await served.decide(event)
@@ -213,10 +215,10 @@ async def test_client_credentials_are_a_super_administrators_to_see_and_to_end(
     assert not await served.api().is_active(app, token)
 
 
-async def test_a_login_of_somebody_above_is_out_of_reach_and_an_application_is_not(
+async def test_a_login_of_an_administrator_above_is_out_of_reach_and_an_application_is_not(
     served: Served, api: Api
 ) -> None:
-    """To end somebody's login counts as forcing them out (READINGS 40, 55)."""
+    """To end a user's login counts as forcing out the user (READINGS 40, 55)."""
     app = await served.client()
     pair = await served.tokens(app)
     guard = await holder_of(served, Permission.ONLINE_LIST, Permission.ONLINE_KILL)
@@ -239,7 +241,7 @@ async def test_a_login_of_somebody_above_is_out_of_reach_and_an_application_is_n
 
 
 async def read_pages(browser: Browser) -> list[str]:
-    """How many sessions of the client its page counts, and each question before one of its actions."""
+    """Return the numbers of sessions on the page of a client and in the questions before its actions."""
     shown = (await browser.get("/admin/clients/app")).text
     counts = re.findall(r"<dt>Running sessions</dt><dd>(?:<a [^>]*>)?([0-9]+)", shown)
     for action in ("disable", "delete", "reset-secret"):
@@ -249,8 +251,8 @@ async def read_pages(browser: Browser) -> list[str]:
 
 
 async def test_a_client_has_as_many_sessions_as_its_reader_may_see(served: Served) -> None:
-    """On its page, in each question, and in the list of its sessions: those of client credentials are a super
-    administrator's."""
+    """The page, each question and the list of sessions have the right number; only super administrators see
+    sessions of client credentials."""
     app = await served.client()
     await machine_token(served, app)
     await machine_token(served, app)

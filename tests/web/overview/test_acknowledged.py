@@ -1,4 +1,4 @@
-"""Warnings of the overview that are acknowledged, over the interface and on the page."""
+"""Administrators acknowledge warnings of the overview, over the interface and on the page."""
 
 import re
 
@@ -23,7 +23,7 @@ async def acknowledge(browser: Browser, page: httpx.Response, warning: str, **mo
 
 
 def folds(page: str) -> tuple[str, str]:
-    """The warnings of the page, and those acknowledged."""
+    """Return the part of the page with open warnings, and that with acknowledged ones."""
     shown, _, rest = page.partition('<ul class="tiles">')
     assert rest
     before, _, acknowledged = shown.partition(" acknowledged warning")
@@ -57,7 +57,7 @@ async def test_a_warning_is_folded_away_under_who_acknowledged_it_for_seven_days
     assert NO_BACKUP in folds((await later.get("/admin")).text)[0]
 
 
-async def test_the_last_acknowledgement_is_told_and_what_is_over_is_not(
+async def test_the_last_acknowledgement_is_shown_and_of_a_warning_that_is_over_none(
     served: Served, browser: Browser
 ) -> None:
     api = await served.administrator()

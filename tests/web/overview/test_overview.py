@@ -1,4 +1,4 @@
-"""`/api/monitor/overview` and `/admin`: what was counted, how the server is, and who may see which of it."""
+"""`/api/monitor/overview` and `/admin`: the counts, the state of the server, and who may see each of them."""
 
 import re
 from html import unescape
@@ -22,14 +22,14 @@ PATH = "/api/monitor/overview"
 
 
 async def summarise(served: Served) -> None:
-    """What the server does every minute."""
+    """Count refusals and events as the server does every minute."""
     service = served.services.service
     await flush_refusals(service.activity, served.store, served.clock, run_inline)
     await Summarising(served.store, served.clock, run_sync=run_inline).summarise_once()
 
 
 async def a_day(served: Served) -> None:
-    """A client that refreshes, retries late, comes with a wrong secret and gets things wrong."""
+    """Let a client refresh, retry late, and send a wrong secret and a wrong address."""
     app = await served.client()
     await served.user("anna")
     pair = await served.tokens(app, "anna", "anna's password")
@@ -86,7 +86,7 @@ async def test_what_happened_is_counted_by_hour_reason_and_client(served: Served
     assert found["state"]["schema"] == found["state"]["knownSchema"] > 0
 
 
-async def test_a_longer_time_is_told_by_the_day_of_whoever_asks(served: Served) -> None:
+async def test_a_longer_time_is_counted_by_the_days_of_the_callers_zone(served: Served) -> None:
     await a_day(served)
     api = await served.administrator()
     await summarise(served)
@@ -136,7 +136,9 @@ async def test_a_time_that_is_none_is_refused(api: Api, query: dict[str, Any], p
     assert fields_of(expect_refusal(answer, 400, "A0401")) == paths
 
 
-async def test_the_trail_and_sessions_of_nobody_are_told_to_whoever_may_see_them(served: Served) -> None:
+async def test_counts_from_the_trail_and_sessions_without_a_user_need_permissions_of_their_own(
+    served: Served,
+) -> None:
     await a_day(served)
     watcher = await holder_of(served, Permission.ONLINE_LIST)
     await summarise(served)
@@ -208,7 +210,7 @@ async def test_the_page_shows_what_was_counted_and_leads_to_it(served: Served) -
         longer = (await browser.get("/admin", params={"range": name})).text
         assert len(re.findall('<tr><th scope="row">', longer)) == 7 * periods
         assert "3 requests came with a wrong secret" in longer
-    served.clock.wait(8 * 3_600)  # where the visitor is, it is the next day
+    served.clock.wait(8 * 3_600)  # In the zone of the visitor, it is the next day.
     assert ">2027-01-16<" in (await browser.get("/admin", params={"range": "week"})).text
 
 
@@ -219,7 +221,7 @@ async def test_a_database_with_backups_of_its_own_is_asked_for_none(tmp_path: Pa
     assert ('id="state"' in page, "ackup" in page) == (True, False)
 
 
-async def test_a_sweeper_that_falls_behind_and_an_old_backup_are_told(
+async def test_a_sweeper_that_falls_behind_and_an_old_backup_are_shown(
     served: Served, browser: Browser
 ) -> None:
     page = (await browser.get("/admin")).text
