@@ -85,20 +85,23 @@ LONGEST: Final = (
 """Files that take longest: begun first, so that at the end no worker waits for another."""
 
 
+def _tests(file: str, *beginnings: str) -> tuple[str, ...]:
+    return tuple(f"{file}::test_{beginning}" for beginning in beginnings)
+
+
 RELEASE: Final = (
     # What is released and what its pages say.
     *("test_bench.py", "test_book.py", "test_makefile.py", "test_names.py", "test_packaging.py"),
-    *("test_tutorial.py", "test_words.py", "examples/test_examples.py"),
+    *("test_tutorial.py", "test_words.py", "examples/"),
     # The campaigns themselves, but for their sequences and what they keep.
     *("fuzz/processes/", "fuzz/simulation/", "fuzz/test_command_line.py", "fuzz/test_invariants.py"),
     *("fuzz/test_mutants.py", "fuzz/test_rank_test.py", "fuzz/test_selftest.py"),
     "fuzz/test_corpus.py::test_a_committed_story_shows_the_mistake_that_it_names",
-    "fuzz/test_sequences.py::test_the_command_that_a_failure_tells_replays_it",
+    *_tests("fuzz/test_sequences.py", "the_command_that_a_failure_tells_replays_it", "the_same_seed_gives"),
     # The kit for stores, with its wrong stores and over the slower of ours.
     *("core/conformance/test_kit.py", "net/store/test_conformance.py::test_our_store_is_sound[postgresql]"),
     # The same question at another door or store.
-    "net/lane/test_lane.py::test_one_request_does_not_wait_for_all_others[sockets",
-    "net/lane/test_lane.py::test_one_request_does_not_wait_for_all_others[memory-wrong method]",
+    *_tests("net/lane/test_lane.py", "one_request_does_not_wait_for_all_others"),
     "net/lane/test_both_doors.py::test_a_request_torn_at_any_byte_is_answered_alike",
     "net/store/test_listing.py::test_lists_of_which_each_is_long_have_the_pages_of_the_reference[postgresql]",
     *(
@@ -106,38 +109,52 @@ RELEASE: Final = (
         for test in ("no_parameter_of_a_page_becomes_a_field", "a_host_that_was_made_up_is_in_no_answer")
         for door in ("guard", "lane")
     ),
-    "web/attacks/test_addresses.py::test_another_spelling_of_an_address_is_not_there",
+    *_tests("web/attacks/test_addresses.py", "another_spelling_of_an_address_is_not_there"),
+    *_tests("web/attacks/test_password_floods.py", "a_flood_is_answered", "a_guess_that_was_not"),
     "web/test_later_words.py::test_every_route_answers_beside_words_of_a_later_release[postgresql]",
     "web/test_malformed.py::test_more_than_its_path_takes_is_413[guard]",
     "web/test_malformed.py::test_more_than_its_path_takes_is_413[lane]",
     # Every address with every odd word, kind of body and coding; a store that fails at any statement.
+    *_tests("web/test_malformed.py", "an_odd", "a_body_"),
+    *_tests("web/operations/test_failing_statements.py", "a_store_that_fails_at_any_one_statement"),
+    "web/api_document/test_against_a_server.py",
+    # Every page, width and language in a browser, and pairs of clicks; the way without a script stays.
     *(
-        f"web/test_malformed.py::test_{test}"
-        for test in ("an_odd_word", "a_body_of_another", "a_body_with_a_")
+        f"web/browser/test_{name}.py"
+        for name in ["administration", "coming_back", "double_clicks", "every_page", "lists", "own_account"]
     ),
-    "web/operations/test_failing_statements.py::test_a_store_that_fails_at_any_one_statement",
-    # Every page, width and language in a browser, and pairs of clicks.
-    *("web/browser/test_double_clicks.py", "web/browser/test_every_page.py"),
-    *(f"web/browser/test_signing_in.py::test_{test}" for test in ("a_callback", "two_clicks", "a_page_that")),
-    # Processes, signals, disks and streams as only an operating system has them.
+    *_tests("web/browser/test_signing_in.py", "a_callback", "a_page_that", "the_back", "two_"),
+    *_tests("web/api_document/test_document.py", "the_page_shows_every_operation"),
+    # Other people's clients and proxies.
+    *("clients/test_node.py", "web/operations/test_proxies.py"),
+    *(f"clients/test_python.py::test_authlib_goes_the_whole_way[{door}" for door in ("hyper", "postgres")),
+    # Processes, signals, disks, streams and clusters as only an operating system has them.
+    *_tests(
+        "net/front_door/test_processes.py",
+        *("a_signal_ends_a_server_with_0[supervise]", "a_signal_that_the_server", "a_supervisor_whose"),
+        *("a_worker_that_is_stopped", "a_worker_counts", "a_server_that_does_not", "no_room_for_a_worker"),
+        *("plain_hypercorn", "systemd_is_given", "time_in_which", "workers_do_not"),
+    ),
+    *_tests("net/front_door/test_connections.py", "a_stop_accepts_connections"),
     *(
-        f"net/front_door/test_processes.py::test_{test}"
-        for test in (
-            *("a_signal_ends_a_server_with_0[supervise]", "a_signal_that_the_server", "a_supervisor_whose"),
-            *("a_worker_that_is_stopped", "no_room_for_a_worker", "systemd_is_given"),
-        )
+        f"net/postgres/test_{name}.py"
+        for name in ["pooler", "processes", "rolling_restart", "stalled", "surroundings"]
     ),
-    "net/postgres/test_rolling_restart.py",
-    "net/test_purging.py::test_a_store_under_a_constant_load_stays_as_large",
+    *_tests("net/sqlite/test_sharing.py", "two_processes_on_one_file"),
+    *_tests("net/test_purging.py", "a_store_under_a_constant_load_stays_as_large"),
     "web/command_line/test_streams.py",
-    "web/operations/test_backup.py::test_a_backup_goes_to_standard_output_whole",
-    "web/operations/test_deploy.py::test_sockets_that_systemd_hands_over",
-    "web/operations/test_health.py::test_where_few_files_may_be_open",
-    "web/operations/test_storage.py::test_what_root_does_is_no_obstacle",
-    "web/operations/test_storage.py::test_whose_a_file_is",
-    "web/resources/test_hostile_sheets.py::test_what_no_bound_foresees",
-    "web/resources/test_hostile_sheets.py::test_a_bound_refuses_before_the_memory_is_used[two million cells]",
-    "web/resources/test_hostile_sheets.py::test_a_bound_refuses_before_the_memory_is_used[shared texts that",
+    *_tests("web/command_line/test_beside_a_server.py", "workers_import"),
+    *_tests("web/command_line/test_follow.py", "a_late_entry", "it_goes_on"),
+    *_tests("web/operations/test_backup.py", "a_backup_goes_to_standard_output_whole", "a_backup_made_under"),
+    *("web/operations/test_deploy.py", "web/operations/test_unix_socket.py"),
+    *_tests("web/operations/test_health.py", "where_few_files_may_be_open"),
+    *_tests(
+        "web/operations/test_storage.py", "a_file_that_is_not_at", "a_server_that_waits", "what_root_does"
+    ),
+    *_tests("web/operations/test_storage.py", "whose_a_file_is"),
+    *_tests("web/operations/test_traces.py", "a_collector_that_is", "without_a_collector"),
+    "web/resources/test_hostile_sheets.py",
+    *_tests("web/resources/test_import_runs.py", "a_run_that_fails", "an_import_of_many", "the_page_shows"),
 )
 """Beginnings of tests marked `release`: slow, and seldom broken by a change."""
 

@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, asyn
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeVar
 
 import trio
@@ -61,7 +62,20 @@ Serve = Callable[..., AbstractAsyncContextManager["Served"]]
 def on_disk(settings: Settings) -> AbstractContextManager[Any]:
     """Open the real store on its file."""
     assert isinstance(settings.database, SQLiteFile)
-    return SQLiteStore(settings.database.path, policy=make_policy(settings))
+    path = settings.database.path
+    if not path.exists():
+        path.touch(mode=0o600)
+        path.write_bytes(_empty_file())
+    return SQLiteStore(path, policy=make_policy(settings))
+
+
+@cache
+def _empty_file() -> bytes:
+    """Return a file of this release without records: its steps take longer than many a test."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "ostiary.db")
+        SQLiteStore(path).close()
+        return path.read_bytes()
 
 
 @dataclass
