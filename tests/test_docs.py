@@ -45,12 +45,6 @@ def test_a_marker_that_names_no_row_fails_at_once() -> None:
         row("Grants", "password")
 
 
-def test_no_row_is_listed_twice() -> None:
-    for table, rows in TABLES.items():
-        names = [listed.name for listed in rows]
-        assert len(set(names)) == len(names), table
-
-
 def test_the_pages_show_their_rows_and_states() -> None:
     page = rows_page({("Grants", "refresh_token"): (Proof("tests/core/test_x.py", "test_it"),)})
     assert "| refresh_token | [`it`](../tests/core/test_x.py) |" in page

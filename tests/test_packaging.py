@@ -114,15 +114,6 @@ def read_lock(file: str = "requirements.lock") -> dict[str, str]:
     return {canonicalize_name(re.split(r"[=<>!~ ;\[]", line, maxsplit=1)[0]): line for line in logical}
 
 
-def test_every_dependency_belongs_to_an_extra(metadata: Message) -> None:
-    unconditional = [
-        str(requirement)
-        for requirement in requirements(metadata)
-        if requirement.marker is None or requirement.marker.evaluate({"extra": ""})
-    ]
-    assert unconditional == []
-
-
 def test_the_wheel_holds_every_file_of_the_three_packages_and_nothing_else(wheel: Path) -> None:
     with ZipFile(wheel) as archive:
         files = {info.filename: info.file_size for info in archive.infolist()}

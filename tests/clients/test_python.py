@@ -23,7 +23,7 @@ from requests_oauthlib import OAuth2Session as RequestsSession
 from ostiary_net.sql.columns import TABLES
 from tests.clients.parties import House, open_house
 from tests.support.asks import VERIFIER
-from tests.support.callers import ADMIN_PASSWORD, REDIRECT_URI, Registered, in_query
+from tests.support.callers import REDIRECT_URI, Registered, in_query
 
 with warnings.catch_warnings():
     # Authlib prefers a successor of httpx and says so on import.
@@ -123,17 +123,6 @@ def test_authlibs_flask_integration(house: House) -> None:
 
 def introspect(house: House, session: Any, token: str) -> Any:
     return session.introspect_token(f"{house.base}/api/oauth2/introspect", token=token).json()
-
-
-def test_authlib_raises_the_error_of_the_answer(house: House) -> None:
-    client = house.register("careless")
-    token_url = f"{house.base}/api/oauth2/token"
-    with pytest.raises(OAuthError, match="invalid_client"):
-        authlib(Registered("careless", "wrong")).fetch_token(token_url, grant_type="client_credentials")
-    with pytest.raises(OAuthError, match="invalid_grant"):
-        authlib(client).fetch_token(token_url, code="x" * 43, code_verifier=VERIFIER)
-    with pytest.raises(OAuthError, match="unsupported_grant_type"):
-        authlib(client).fetch_token(token_url, username="admin", password=ADMIN_PASSWORD)
 
 
 def test_requests_oauthlib(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

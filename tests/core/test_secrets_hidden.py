@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import Any
 
 import pytest
-from hypothesis import given as for_all, settings, strategies as st
+from hypothesis import given as for_all, strategies as st
 
 from ostiary_core import Digest, Entropy, Secret, keys, load
 from ostiary_core.http import Answer
@@ -16,7 +16,7 @@ from ostiary_core.model.records import RECORD_TABLES
 from ostiary_core.model.reply import Reply
 from tests.support.asks import approve, machine, redeem, refresh
 from tests.support.story import World
-from tests.support.strategies import EVENTS, RECORDS, Pool, events
+from tests.support.strategies import EVENTS, RECORDS
 
 MARK = "mark-of-a-secret"
 SECRET_TEXT_FIELDS = frozenset(
@@ -57,36 +57,9 @@ def _holds(hint: Any, kinds: Collection[object]) -> bool:
 
 @pytest.mark.parametrize("kind", PRINTED, ids=lambda kind: kind.__name__)
 def test_a_field_that_holds_a_secret_does_not_print(kind: type) -> None:
+    assert "__repr__" in vars(kind), "a class prints its own fields, and none of a base or a wrapper"
     shown = {field.name for field in dataclasses.fields(kind) if field.repr}
     assert not shown & secret_fields(kind)
-
-
-POOL = Pool((MARK,), (MARK,), {})
-
-
-def strings_in(value: object) -> int:
-    """Count the mark in the plain fields of a value, which may show it."""
-    if isinstance(value, str):
-        return value.count(MARK)
-    if isinstance(value, dict):
-        return sum(strings_in(key) + strings_in(item) for key, item in value.items())
-    if isinstance(value, tuple | list):
-        return sum(strings_in(item) for item in value)
-    if dataclasses.is_dataclass(value):
-        return sum(
-            strings_in(getattr(value, field.name))
-            for field in dataclasses.fields(value)
-            if field.name not in secret_fields(type(value))
-        )
-    return 0
-
-
-@settings(max_examples=80)
-@for_all(event=st.one_of([events(kind, POOL) for kind in EVENTS]))
-def test_no_event_prints_what_it_holds_in_secret(event: Any) -> None:
-    """Use one mark as every text: it may show once for each plain field."""
-    assert repr(event).count(MARK) <= strings_in(event)
-    assert str(event).count(MARK) <= strings_in(event)
 
 
 def test_nothing_of_a_whole_life_prints_a_secret(world: World) -> None:

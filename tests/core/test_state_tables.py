@@ -1,17 +1,13 @@
-"""The rows of both state tables lead from and to known states, and the drawn page shows them."""
+"""The rows of both state tables lead from and to known states, and are found by their reasons."""
 
 from enum import StrEnum
-from pathlib import Path
 
 import pytest
 
-from docs.generate import states_page
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import state_tables
 from ostiary_core.oauth.state_tables import NO_RECORD, CodeState, SessionState
-
-PAGE = Path(__file__).parents[2] / "docs/states.md"
 
 
 @pytest.mark.parametrize(
@@ -37,7 +33,3 @@ def test_a_code_is_refused_for_its_state_where_it_has_left_the_first() -> None:
 def test_an_ending_of_one_session_is_found_by_its_reason() -> None:
     endings = [row for row in state_tables.SESSION_TRANSITIONS if row.fact is FactKind.SESSION_ENDED]
     assert {row.why: row for row in endings} == state_tables.SESSION_ENDINGS
-
-
-def test_the_page_of_states_shows_the_tables() -> None:
-    assert states_page() == PAGE.read_text(encoding="utf-8"), "run `make docs`"

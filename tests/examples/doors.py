@@ -4,11 +4,14 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlencode
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import batch
@@ -17,12 +20,82 @@ import uvicorn
 import with_asyncio
 import with_flask
 import with_trio
-from first_records import make_first_records
+from first_records import REDIRECT_URI, VERIFIER, Records, make_first_records
 from token_service import TokenService
 
 from ostiary_core import MemoryStore, Store
-from tests.examples.suite import Door, Fields, Told
 from tests.support.stores import HandClock
+
+Fields = list[tuple[str, str]]
+
+AGENT: Final = "app-backend/1.0"
+
+
+@dataclass(frozen=True)
+class Told:
+    """An answer; names of header fields are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def content(self) -> dict[str, Any]:
+        content: dict[str, Any] = json.loads(self.body)
+        return content
+
+    @property
+    def error(self) -> tuple[int, str]:
+        return self.status, self.content["error"]
+
+
+@dataclass(frozen=True)
+class Door:
+    """A front door, and what stands behind it."""
+
+    ask: Callable[[str, str, Fields, bytes], Told]
+    records: Records
+    code: Callable[[], str]
+    """A fresh code of Anna's for `app`."""
+    wait: Callable[[float], None]
+    port: int = 0
+    """The port on 127.0.0.1; 0 without a socket."""
+
+    def basic(self, client_id: str = "app") -> tuple[str, str]:
+        pair = f"{client_id}:{self.records.secrets[client_id]}"
+        return "Authorization", "Basic " + b64encode(pair.encode()).decode()
+
+    def post(
+        self, operation: str, form: Mapping[str, str], *, by: str | None = "app", agent: str = AGENT
+    ) -> Told:
+        fields = [("Content-Type", "application/x-www-form-urlencoded"), ("User-Agent", agent)]
+        if by is not None:
+            fields.append(self.basic(by))
+        return self.ask("POST", f"/api/oauth2/{operation}", fields, urlencode(form).encode())
+
+    def redeem(self, code: str) -> Told:
+        form = {"grant_type": "authorization_code", "code": code}
+        return self.post("token", {**form, "redirect_uri": REDIRECT_URI, "code_verifier": VERIFIER})
+
+    def pair(self) -> dict[str, Any]:
+        return self.redeem(self.code()).content
+
+    def refresh(self, token: str, *, agent: str = AGENT) -> Told:
+        return self.post("token", {"grant_type": "refresh_token", "refresh_token": token}, agent=agent)
+
+    def machine_token(self) -> str:
+        token: str = self.post("token", {"grant_type": "client_credentials"}).content["access_token"]
+        return token
+
+    def is_active(self, token: str) -> bool:
+        told = self.post("introspect", {"token": token}).content
+        assert told["active"] or told == {"active": False}
+        return bool(told["active"])
+
+    def userinfo(self, token: str | None) -> Told:
+        fields = [] if token is None else [("Authorization", f"Bearer {token}")]
+        return self.ask("GET", "/api/oauth2/userinfo", fields, b"")
+
 
 Ask = Callable[[str, str, Fields, bytes], Told]
 

@@ -1,60 +1,25 @@
-"""The examples of docs/examples pass, file by file as they are, the suite that the server passes too."""
+"""The examples of docs/examples, file by file as they are, answer as the specification says.
+
+A case knows a `Door` and nothing else: requests go in, answers come out, and time is set on by hand. Rules
+are proved in tests/core; these cases show that forms, credentials, User-Agents and time reach them.
+"""
 
 import json
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
-from functools import partial
+from base64 import b64encode
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import pytest
-import trio
-from first_records import REDIRECT_URI, VERIFIER, make_first_records
+from first_records import REDIRECT_URI, VERIFIER
 
 from ostiary_core import Instant, Refused, Store, Table, UserKnown
 from ostiary_core.conformance import check_store
-from ostiary_net.front_door import Guard
-from ostiary_net.front_door.serving import serve_until
-from ostiary_net.lane import start_door
-from ostiary_web.app.asgi_app import make_door_limits
-from tests.examples.doors import EXAMPLES, django_store, open_door, open_unix_door, over_sockets
-from tests.examples.suite import Case, Door, every_case
+from tests.examples.doors import EXAMPLES, Door, Told, django_store, open_door, open_unix_door
 from tests.support import asks
-from tests.support.served import Served, serving
-
-SocketDoor = Literal["application", "plain", "lane"]
-
-
-@asynccontextmanager
-async def listening(served: Served, door: SocketDoor) -> AsyncIterator[int]:
-    """Serve the application on `127.0.0.1` for as long as the block runs; yield its port."""
-    application: Any = served.application.quart
-    guarded = Guard(application, make_door_limits(served.application.settings))
-    if door != "application":
-        guarded.started = start_door(served.service, guarded.limits, has_lane=door == "lane")
-    stop, started = trio.Event(), trio.Event()
-    ports: list[int] = []
-
-    def begun(addresses: list[str]) -> None:
-        ports.append(urlsplit(addresses[0]).port or 0)
-        started.set()
-
-    async with trio.open_nursery() as nursery:
-        serve = partial(
-            serve_until, stop, guarded, bind="127.0.0.1:0", graceful_seconds=1.0, on_listening=begun
-        )
-        nursery.start_soon(serve)
-        with trio.fail_after(10):
-            await started.wait()
-        try:
-            yield ports[0]
-        finally:
-            stop.set()
-
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "examples"
 
@@ -65,10 +30,131 @@ def door(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         yield one
 
 
-@every_case
-def test_an_example_answers_as_the_specification_says(door: Door, case: Case) -> None:
+def test_client_credentials_give_a_token_that_represents_no_user(door: Door) -> None:
+    told = door.post("token", {"grant_type": "client_credentials"})
+    assert told.status == 200
+    assert told.content.keys() == {"access_token", "token_type", "expires_in", "scope"}
+    assert told.headers["cache-control"] == "no-store"
+    assert told.headers["pragma"] == "no-cache"
+    introspected = door.post("introspect", {"token": told.content["access_token"]}).content
+    assert introspected["active"]
+    assert "sub" not in introspected
+
+
+def test_a_code_is_redeemed_once(door: Door) -> None:
+    code = door.code()
+    told = door.redeem(code)
+    assert told.status == 200
+    assert len(told.content["access_token"]) == len(told.content["refresh_token"]) == 43
+    assert (told.content["expires_in"], told.content["scope"]) == (1800, "user.read")
+    assert door.redeem(code).error == (400, "invalid_grant")
+    assert door.is_active(told.content["access_token"])
+
+
+def test_a_safe_retry_repeats_the_pair_and_another_user_agent_ends_the_session(door: Door) -> None:
+    first = door.pair()
+    second = door.refresh(first["refresh_token"]).content
+    assert not door.is_active(first["access_token"])
+    assert door.is_active(second["access_token"])
+    door.wait(30)
+    again = door.refresh(first["refresh_token"]).content
+    assert all(again[name] == second[name] for name in ("access_token", "refresh_token"))
+    assert again["expires_in"] == second["expires_in"] - 30
+    assert door.refresh(first["refresh_token"], agent="a thief's").error == (400, "invalid_grant")
+    assert not door.is_active(second["access_token"])
+
+
+def test_introspection_shows_what_the_specification_lists(door: Door) -> None:
+    pair = door.pair()
+    access = door.post("introspect", {"token": pair["access_token"]}).content
+    assert access.keys() == {"active", "client_id", "scope", "token_type", "exp", "sub", "username"}
+    assert access["username"] == "anna"
+    refresh = door.post("introspect", {"token": pair["refresh_token"]}).content
+    assert "token_type" not in refresh
+    assert refresh["exp"] > access["exp"]
+    assert door.post("introspect", {}).error == (400, "invalid_request")
+
+
+def test_a_revocation_ends_the_session_with_an_empty_answer(door: Door) -> None:
+    pair = door.pair()
+    told = door.post("revoke", {"token": pair["refresh_token"]})
+    assert (told.status, told.body, told.headers["content-length"]) == (200, b"", "0")
+    assert told.headers["content-type"].lower() == "application/json"
+    assert not door.is_active(pair["access_token"])
+    assert door.post("revoke", {"token": "unknown"}).status == 200
+
+
+def test_user_info_shows_the_profile_and_why_there_is_none(door: Door) -> None:
+    told = door.userinfo(door.pair()["access_token"])
+    assert told.status == 200
+    assert told.content["code"] == 0
+    assert told.content["data"].keys() == {"sub", "username", "name", "avatarUrl", "locale"}
+    assert told.content["data"]["name"] == "Anna"
+    for token in (None, "unknown"):
+        refused = door.userinfo(token)
+        assert (refused.status, refused.content["code"]) == (401, "A1001")
+        assert refused.headers["www-authenticate"].startswith("Bearer")
+    machine = door.userinfo(door.machine_token())
+    assert (machine.status, machine.content["code"]) == (403, "B4003")
+
+
+def test_a_client_that_does_not_prove_itself_is_refused_as_its_method_asks(door: Door) -> None:
+    wrong = {"client_id": "app", "client_secret": "wrong", "token": "t", "grant_type": "client_credentials"}
+    assert door.post("token", wrong, by=None).error == (400, "invalid_client")
+    assert door.post("introspect", wrong, by=None).error == (401, "invalid_client")
+    fields = [
+        ("Content-Type", "application/x-www-form-urlencoded"),
+        ("Authorization", "Basic " + b64encode(b"app:wrong").decode()),
+    ]
+    told = door.ask("POST", "/api/oauth2/token", fields, b"grant_type=client_credentials")
+    assert told.error == (401, "invalid_client")
+    assert told.headers["www-authenticate"].startswith("Basic")
+    both = {"client_secret": door.records.secrets["app"], "grant_type": "client_credentials"}
+    assert door.post("token", both).error == (400, "invalid_request")
+    right = {**wrong, "client_secret": door.records.secrets["app"]}
+    assert door.post("token", right, by=None).status == 200
+
+
+def test_a_request_that_is_no_form_is_refused(door: Door) -> None:
+    path, basic = "/api/oauth2/token", door.basic()
+    as_json = door.ask("POST", path, [basic, ("Content-Type", "application/json")], b"{}")
+    assert as_json.error == (400, "invalid_request")
+    form = ("Content-Type", "application/x-www-form-urlencoded")
+    for body in (
+        b"grant_type=client_credentials&grant_type=client_credentials",
+        b"grant_type=authorization_code&code[]=x",
+        b"grant_type=%zz",
+        b"",
+    ):
+        assert door.ask("POST", path, [basic, form], body).error == (400, "invalid_request")
+    assert door.ask("POST", path, [basic, form], b"grant_type=password").error == (
+        400,
+        "unsupported_grant_type",
+    )
+
+
+def test_a_body_past_the_limit_is_refused(door: Door) -> None:
+    fields = [door.basic(), ("Content-Type", "application/x-www-form-urlencoded")]
+    told = door.ask("POST", "/api/oauth2/token", fields, b"a=" + b"b" * 70_000)
+    assert told.error == (413, "invalid_request")
+
+
+def test_an_unknown_path_and_a_wrong_method_are_refused_in_their_form(door: Door) -> None:
+    missing = door.ask("POST", "/api/oauth2/nothing", [], b"")
+    assert (missing.status, missing.content["code"]) == (404, "A0404")
+    refused = door.ask("GET", "/api/oauth2/token", [], b"")
+    assert (refused.status, refused.content["error"]) == (405, "invalid_request")
+    assert "POST" in refused.headers["allow"]
+
+
+def test_past_its_rate_a_source_waits_until_the_minute_is_over(door: Door) -> None:
+    told = Told(0, {}, b"")
+    for _ in range(601):
+        told = door.post("token", {}, by=None)
+    assert (told.status, told.content["code"]) == (429, "A0429")
+    assert 0 < int(told.headers["retry-after"]) <= 60
     door.wait(60)
-    case(door)
+    assert door.post("token", {"grant_type": "client_credentials"}).status == 200
 
 
 _ON_SOCKETS = pytest.mark.parametrize("example", [name for name in EXAMPLES if name != "batch"])
@@ -114,21 +200,6 @@ def _rest(connection: socket.socket) -> bytes:
 def test_a_caller_through_a_unix_socket_is_answered(tmp_path: Path) -> None:
     with open_unix_door(tmp_path / "socket") as door:
         assert len(door.machine_token()) == 43
-
-
-@every_case
-@pytest.mark.parametrize("door", ["application", "plain", "lane"])
-async def test_the_server_on_its_socket_answers_as_the_examples_do(
-    tmp_path: Path, case: Case, door: SocketDoor
-) -> None:
-    async with serving(tmp_path) as served, listening(served, door) as port:
-        records = make_first_records(served.store, served.clock.now())
-
-        def code() -> str:
-            return trio.from_thread.run_sync(records.code, served.store, served.clock.now())
-
-        with over_sockets(port) as ask:
-            await trio.to_thread.run_sync(case, Door(ask, records, code, served.clock.wait))
 
 
 def test_the_batch_program_gives_the_same_answers_to_the_same_file_in_every_run(tmp_path: Path) -> None:

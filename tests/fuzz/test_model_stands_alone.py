@@ -42,13 +42,6 @@ def test_the_judges_reach_no_module_of_the_core_net_or_web() -> None:
     assert not {module for module in reached if module.startswith("ostiary")}
 
 
-def test_the_product_imports_no_fuzzer_and_no_test() -> None:
-    for folder in ("core", "net", "web"):
-        for path in (ROOT / folder).rglob("*.py"):
-            foreign = {module for module in imports_of(path) if module.split(".")[0] in ("fuzz", "tests")}
-            assert not foreign, f"{path} imports {foreign}"
-
-
 def test_no_room_imports_one_above_it() -> None:
     """Compare the layers with those in docs/proving.md; rooms that run campaigns are equals."""
     campaigns = {"rules", "simulation", "processes", "parsers"}

@@ -56,11 +56,6 @@ def test_a_fault_is_gone_afterwards_and_one_that_nothing_shows_survives(
     assert "1 of 4 faults caught" in told
 
 
-@pytest.mark.parametrize("faults", [FAULTS, OF_THE_SERVER, OF_READERS, *OF_PROCESSES])
-def test_faults_have_names_of_their_own(faults: tuple[Fault, ...]) -> None:
-    assert len({fault.name for fault in faults}) == len(faults) >= 3
-
-
 def test_a_part_of_the_faults_is_chosen_by_its_number() -> None:
     parts = [choose_faults(f"{number}/3", FAULTS) for number in (1, 2, 3)]
     assert sorted(fault.name for part in parts for fault in part) == sorted(fault.name for fault in FAULTS)
@@ -68,8 +63,11 @@ def test_a_part_of_the_faults_is_chosen_by_its_number() -> None:
 
 
 @pytest.mark.parametrize("faults", [FAULTS, OF_THE_SERVER, OF_READERS, *OF_PROCESSES])
-def test_the_texts_that_faults_replace_are_there(faults: tuple[Fault, ...]) -> None:
+def test_faults_have_names_of_their_own_and_the_texts_that_they_replace_are_there(
+    faults: tuple[Fault, ...],
+) -> None:
     """Plant every fault once, as `.ci/run` plants only a part of them."""
+    assert len({fault.name for fault in faults}) == len(faults) >= 3
     for fault in faults:
         with fault.plant(), plant_named():
             pass

@@ -53,14 +53,11 @@ def test_random_lives_keep_every_invariant_and_agree_with_the_model() -> None:
     assert len(total.tables["clauses"]) > 60
 
 
-def test_the_same_seed_gives_the_same_trace_and_another_seed_another() -> None:
-    one, again, other = (add_up(run_worlds(seed, 1_000)).digest for seed in (SEED, SEED, SEED + 1))
+def test_a_seed_gives_one_trace_in_any_number_of_processes_and_another_seed_another() -> None:
+    seeds = ((SEED, 1), (SEED, 2), (SEED + 1, 1))
+    one, again, other = (add_up(run_worlds(seed, 1_000, jobs=jobs)).digest for seed, jobs in seeds)
     assert one == again
     assert one != other
-
-
-def test_the_digest_does_not_depend_on_the_number_of_processes() -> None:
-    assert add_up(run_worlds(SEED, 1_000, jobs=2)).digest == add_up(run_worlds(SEED, 1_000)).digest
 
 
 def test_a_trace_reads_back_as_it_was_written() -> None:
@@ -105,20 +102,6 @@ answered as if it were none; 4 replay-ends: user-info honours a token of a sessi
 3 0.000 s redeem client=app token=code@2 agent=phone # valid code, verifier, client, redirect URI
 5 0.000 s refresh client=app token=refresh@3 agent=phone # refresh with the current refresh token
 7 30.001 s refresh client=app token=refresh@3~1 agent=phone # old refresh token presented after 30 s: session revoked
-""",
-    ),
-    (
-        *("user-agent-unchecked", [*HISTORY, replace(HISTORY[-1], number=7, agent="desk")]),
-        """\
-FAILED in world fixed: 5 of 7 steps show it
-13 explained: refresh must be answered 'refused invalid_grant', and was answered 'tokens expires_in=300
-scope=user.mail+user.read' (old refresh token, different User-Agent: session revoked); 4 replay-ends: a replay is
-answered as if it were none; 4 replay-ends: user-info honours a token of a session that ended; 4 replay-ends: [...]
-1 0.000 s sign-in user=ann agent=phone           # sign-in
-2 0.000 s approve client=app by=access@1         # user approves
-3 0.000 s redeem client=app token=code@2 agent=phone # valid code, verifier, client, redirect URI
-5 0.000 s refresh client=app token=refresh@3 agent=phone # refresh with the current refresh token
-7 0.000 s refresh client=app token=refresh@3~1 agent=desk # old refresh token, different User-Agent: session revoked
 """,
     ),
     (

@@ -39,7 +39,7 @@ def raw(response: httpx.Response, status: int, error: str) -> None:
     assert content["error"] == error
 
 
-# --- from a code to the end of its session; tests/examples/suite.py goes this way at every front door
+# --- from a code to the end of its session
 
 
 @row("Summary", "POST /api/oauth2/token")
