@@ -15,7 +15,7 @@ from docs.bench.bars import judge, room_for_two
 from docs.bench.cells import LANE, ROOT, make_glewlwyd
 from docs.bench.driver import Address, WrongAnswer, ask_once, drive
 from docs.bench.findings import Crowded, Findings, Idle, Machine, Measured, Stored, read_findings
-from docs.bench.names import CHAINS, CHALLENGE, client_id, machine_id, secret_of, token
+from docs.bench.names import CHAINS, token
 from docs.bench.peers import glewlwyd
 from docs.bench.peers.installing import Unavailable, node_programs
 from docs.bench.running import running
@@ -123,11 +123,14 @@ def test_refreshes_of_any_session_spend_the_tokens_that_the_ones_before_were_giv
 # --- what is stored before
 
 
-def test_this_server_takes_a_filled_store_for_its_own(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["this server", "Glewlwyd"])
+def test_a_server_takes_a_filled_store_for_its_own(name: str, tmp_path: Path) -> None:
     """Try every operation on sessions that were written past the rules; the driver checks the answers."""
-    sessions = 2_000
-    with running(LANE, tmp_path / "lane", sessions) as server:
-        for operation in LANE.operations:
+    if name == "Glewlwyd" and shutil.which("glewlwyd") is None:
+        pytest.skip("needs Debian's package glewlwyd")
+    cell, sessions = LANE if name == "this server" else make_glewlwyd(name), 2_000
+    with running(cell, tmp_path / "cell", sessions) as server:
+        for operation in cell.operations:
             conversations = server.conversations(operation, 4, seed=1, seconds=0.05)
             assert drive(server.address, conversations, 0.05).requests >= 4
             server.look_up(conversations)
@@ -135,29 +138,11 @@ def test_this_server_takes_a_filled_store_for_its_own(tmp_path: Path) -> None:
         assert server.disk_bytes / sessions > 100
 
 
-def test_names_are_alike_in_both_languages() -> None:
-    """Compute the same values as oidc_provider.mjs does."""
-    assert token("access", 7) == "HgQ65MiCuB6Ti395YEarwKajh8aPztXs-2YZ-q9EIp8"
-    assert CHALLENGE == "w1TpKUdYE9hUAcNSeeSRFioHDxfUxuHho_JHAfZ_vDM"
-    assert (client_id(17), machine_id(3)) == ("client-7", "machine-3")
-    assert secret_of("client-7") == "secretofclient7xxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-
-
 def test_a_peer_that_cannot_be_had_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     for find, said in ((node_programs, "no node and npm"), (glewlwyd.find_program, "package glewlwyd")):
         with pytest.raises(Unavailable, match=said):
             find()
-
-
-@pytest.mark.skipif(shutil.which("glewlwyd") is None, reason="needs Debian's package glewlwyd")
-def test_glewlwyd_takes_the_store_that_is_filled_for_it_for_its_own(tmp_path: Path) -> None:
-    cell = make_glewlwyd("Glewlwyd")
-    with running(cell, tmp_path / "glewlwyd", 500) as server:
-        for operation in cell.operations:
-            conversations = server.conversations(operation, 4, seed=1, seconds=0.05)
-            assert drive(server.address, conversations, 0.05).requests >= 4
-            server.look_up(conversations)
 
 
 # --- judging and reporting

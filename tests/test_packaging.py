@@ -28,9 +28,6 @@ ADDRESSES = re.compile(
     r"https?:|file:/|://|--(extra-)?index|find-links|trusted-host|/opt/|/root/|/home/", re.IGNORECASE
 )
 
-SERVER = ("server", "postgres", "traces")
-"""The extras of what docs/deploy/Containerfile makes."""
-
 IMPORT_ALL_OF_THE_CORE = """
 import importlib, importlib.metadata, json, pkgutil, sys
 import ostiary_core
@@ -253,15 +250,9 @@ def test_the_wheel_serves_from_an_empty_folder(installed: Path, tmp_path: Path) 
         run(ostiary, "check", cwd=tmp_path)
 
 
-def test_the_lock_of_a_server_is_a_part_of_it_with_all_that_a_server_needs(metadata: Message) -> None:
+def test_the_lock_of_a_server_is_a_part_of_the_whole_and_has_no_tool() -> None:
     whole, part = read_lock(), read_lock("requirements-server.lock")
     assert {name: line for name, line in whole.items() if name in part} == part, "run `make lock`"
-    needed = {
-        canonicalize_name(requirement.name)
-        for requirement in requirements(metadata)
-        if any(requirement.marker and requirement.marker.evaluate({"extra": extra}) for extra in SERVER)
-    }
-    assert needed <= set(part)
     assert not {"pytest", "mypy", "playwright", "hypothesis", "pip-tools"} & set(part)
 
 

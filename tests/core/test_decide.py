@@ -15,7 +15,6 @@ from ostiary_core import (
     NotLoaded,
     Policy,
     Secret,
-    Snapshot,
     Why,
     decide,
     events as e,
@@ -27,7 +26,7 @@ from ostiary_core.conformance.scenario import make_scenario
 from ostiary_core.decide import READ_ONLY, RULES
 from ostiary_core.model.decision import Decision, Delete, Insert, Update
 from ostiary_core.model.fields import FieldFault
-from ostiary_core.model.records import RECORD_TABLES, Key, Record, Table
+from ostiary_core.model.records import RECORD_TABLES, Key, Record
 from ostiary_core.model.reply import AuthorizationOffered, LoginIssued, Refused, Reply, TokensIssued
 from ostiary_core.model.secret import digest_of
 from tests.support import asks
@@ -181,13 +180,6 @@ def test_a_turn_leaves_the_snapshot_it_was_handed_alone(world: World) -> None:
     assert take_turn([event, event], snapshot, world.now) == first
     taken = (FieldFault("clientId", Why.ALREADY_TAKEN),)
     assert [decision.reply for decision in first][1] == Refused(Why.ALREADY_TAKEN, taken)
-
-
-def test_a_key_that_was_not_named_is_refused_by_the_snapshot() -> None:
-    snapshot = Snapshot({Key(Table.CLIENT, "app"): None})
-    assert snapshot.client("app") is None
-    with pytest.raises(NotLoaded, match="table USER"):
-        snapshot.user("alice")
 
 
 @pytest.mark.parametrize("makes", ["a sign-in", "a login refresh"])

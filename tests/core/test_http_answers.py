@@ -12,7 +12,7 @@ from tests.core.door import INTROSPECT, REVOKE, TOKEN, Response, post
 from tests.rows import row
 from tests.support import asks
 from tests.support.asks import VERIFIER, client_change
-from tests.support.story import World, client, given, user
+from tests.support.story import World, client, given, tokens_of, user
 
 TABLE = "Token response"
 SEEN = "Introspection response"
@@ -139,18 +139,8 @@ def test_what_is_none_of_the_callers_business_is_only_inactive() -> None:
     login = world.login()
     revoked = world.tokens()
     post(world, REVOKE, {"token": revoked.access_token}, basic="app")
-    for token in (
-        others.access_token,
-        others.refresh_token,
-        login.tokens.access_token,
-        login.tokens.refresh_token,
-        revoked.access_token,
-        revoked.refresh_token,
-        world.code(),
-        world.secrets["app"],
-        "nonsense",
-        "x" * 43,
-    ):
+    known = [*tokens_of((others, login.tokens, revoked)), world.code(), world.secrets["app"]]
+    for token in (*known, Secret("nonsense"), Secret("x" * 43)):
         response = introspect(world, token)
         assert (response.status, response.answer.body) == (200, b'{"active":false}')
     world.wait(1800)
@@ -193,14 +183,7 @@ def test_revoking_what_is_not_ones_own_is_answered_alike_and_changes_nothing() -
     login = world.login()
     code = world.code()
     before = world.everything()
-    for token in (
-        "nonsense",
-        others.access_token,
-        others.refresh_token,
-        login.tokens.access_token,
-        login.tokens.refresh_token,
-        code,
-    ):
+    for token in ("nonsense", *tokens_of((others, login.tokens)), code):
         assert post(world, REVOKE, {"token": token}, basic="app").answer == own
     assert world.everything() == before
 

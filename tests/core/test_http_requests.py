@@ -27,6 +27,7 @@ TABLE = "Token request"
 ALL = pytest.mark.parametrize("path", [TOKEN, INTROSPECT, REVOKE])
 
 MACHINE = {"grant_type": "client_credentials"}
+FORM = FORM_TYPE[1]
 
 
 def send(world: World, path: str, body: bytes, *headers: tuple[bytes, bytes]) -> Response:
@@ -47,19 +48,9 @@ def send(world: World, path: str, body: bytes, *headers: tuple[bytes, bytes]) ->
 @pytest.mark.parametrize(
     "content_type",
     [
-        b"application/json",
-        b"multipart/form-data; boundary=x",
-        b"text/plain",
-        b"",
-        b"application/x-www-form-urlencoded, application/json",
-        b'application/x-www-form-urlencoded; charset="',
-        b"application/x-www-form-urlencoded; charset=",
-        b"application/x-www-form-urlencoded; charset",
-        b"application/x-www-form-urlencoded; =y",
-        b"application/x-www-form-urlencoded; x y=z",
-        b"application/x-www-form-urlencoded x=y",
-        b"; application/x-www-form-urlencoded",
-        b"application/x-www-form-urlencodedx",
+        *(b"application/json", b"multipart/form-data; boundary=x", b"text/plain", b"", b"; " + FORM),
+        *(FORM + more for more in (b", application/json", b'; charset="', b"; charset=", b"; charset")),
+        *(FORM + more for more in (b"; =y", b"; x y=z", b" x=y", b"x")),
     ],
 )
 def test_another_content_type_is_refused(world: World, path: str, content_type: bytes) -> None:
@@ -73,21 +64,11 @@ def test_another_content_type_is_refused(world: World, path: str, content_type: 
 @pytest.mark.parametrize(
     "content_type",
     [
-        b"application/x-www-form-urlencoded",
-        b"Application/X-WWW-Form-Urlencoded",
-        b"application/x-www-form-urlencoded;charset=UTF-8",
-        b'application/x-www-form-urlencoded ; charset = "utf-8" ',
-        b"application/x-www-form-urlencoded;",
-        b"application/x-www-form-urlencoded ; x=y",
-        b"application/x-www-form-urlencoded\t;\tx=y\t;\tcharset=utf-8",
-        b'application/x-www-form-urlencoded; CHARSET="Utf-8"',
-        b'application/x-www-form-urlencoded; charset="ut\\f-8"',
-        b'application/x-www-form-urlencoded; x="a;b, charset=utf-16"; y=z',
-        b"application/x-www-form-urlencoded;;; charset=utf8;",
-        b"application/x-www-form-urlencoded; boundary=x; q=1",
-        b"application/x-www-form-urlencoded; charset=ISO-8859-1",
-        b'application/x-www-form-urlencoded; charset="us-ascii"',
-        b"application/x-www-form-urlencoded; charset=utf-16; charset=utf-8",
+        *(FORM, FORM.title(), FORM + b";", FORM + b" ; x=y", FORM + b"; boundary=x; q=1"),
+        *(FORM + b";charset=UTF-8", FORM + b' ; charset = "utf-8" ', FORM + b"\t;\tx=y\t;\tcharset=utf-8"),
+        *(FORM + b'; CHARSET="Utf-8"', FORM + b'; charset="ut\\f-8"', FORM + b";;; charset=utf8;"),
+        *(FORM + b'; x="a;b, charset=utf-16"; y=z', FORM + b"; charset=utf-16; charset=utf-8"),
+        *(FORM + b"; charset=ISO-8859-1", FORM + b'; charset="us-ascii"'),
     ],
 )
 def test_the_content_type_is_read_as_clients_write_it(content_type: bytes) -> None:
@@ -125,15 +106,6 @@ def test_a_content_coding_is_refused(world: World, path: str, codings: list[byte
 def test_no_content_coding_may_be_named(coding: bytes) -> None:
     fields = [FORM_TYPE, (b"content-encoding", coding)]
     assert send(given(), TOKEN, form_body(MACHINE), *fields).status == 200
-
-
-@row(TABLE, "form-encoded only")
-@ALL
-@pytest.mark.parametrize("labelled", [b"application/json", b"application/x-www-form-urlencoded"])
-def test_a_json_body_is_refused_whatever_it_says_it_is(path: str, labelled: bytes) -> None:
-    body = b'{"grant_type":"client_credentials","token":"x"}'
-    response = send(given(), path, body, (b"content-type", labelled))
-    assert response.error == (400, "invalid_request")
 
 
 ARRAYS = b"code[]=a code[0]=a code[a]=b code[=a code%5B%5D=a code%5b0%5d=a []=a code]=a unknown[]=a code[]"
@@ -271,22 +243,11 @@ def test_the_scheme_is_read_in_any_case(world: World, scheme: bytes) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        b"Basic !!!!" + b64encode(b"app:secret"),
-        b"Basic",
-        b"Basic ",
-        b"",
-        b"Basic YXBw",
-        b"Basic " + b64encode(b"app:"),
-        b"Basic " + b64encode(b":secret"),
-        b"Basic " + b64encode(b"app:secret")[:-1],
+        *(b"", b"Basic", b"Digest username=app", b"Bearer " + b64encode(b"app:secret")),
+        *(b"Basic " + each for each in (b"", b"YXBw", b"\xff\xff", b"YXBwOng= YXBwOng=", b"A" * 100_000)),
+        *(b"Basic !!!!" + b64encode(b"app:secret"), b"Basic " + b64encode(b"app:secret")[:-1]),
+        *(b"Basic " + b64encode(each) for each in (b"app:", b":secret", b"\xff\xfe:x", b"a\x00pp:x")),
         b"Basic " + b64encode(b"app:secre") + b"=",
-        b"Basic " + b64encode(b"\xff\xfe:x"),
-        b"Basic " + b64encode(b"a\x00pp:x"),
-        b"Basic \xff\xff",
-        b"Basic YXBwOng= YXBwOng=",
-        b"Bearer " + b64encode(b"app:secret"),
-        b"Digest username=app",
-        b"Basic " + b"A" * 100_000,
     ],
 )
 def test_a_malformed_authorization_header_is_invalid_client(path: str, value: bytes) -> None:

@@ -268,13 +268,3 @@ def test_the_account_says_whether_a_proof_comes_first(world: World) -> None:
     assert not world.when(asked).then(AccountKnown).must_prove_identity
     world.wait(WINDOW)
     assert world.when(asked).then(AccountKnown).must_prove_identity
-
-
-def test_a_stolen_session_of_the_help_desk_does_not_reach_its_victim(world: World) -> None:
-    """Stop an attack at once: reset a peer's password, sign in as the peer, reset the victim's factor."""
-    stolen = caller_of(world.login("keeper"))
-    world.wait(WINDOW)
-    for step in ("reset a password", "reset a second factor", "change a number", "register with roles"):
-        outcome = world.when(POWERFUL[step](world, stolen))
-        outcome.then_refused(Why.PROOF_REQUIRED)
-    assert world.user("bob").epoch_why is Why.SECOND_FACTOR_SET_UP

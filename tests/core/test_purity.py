@@ -9,31 +9,15 @@ from pathlib import Path
 import pytest
 
 import ostiary_core
+from tests.test_imports import find_imports
 
 ROOT = Path(ostiary_core.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 
-ALLOWED = frozenset(
-    {
-        "base64",
-        "binascii",
-        "collections.abc",
-        "dataclasses",
-        "datetime",
-        "enum",
-        "hashlib",
-        "hmac",
-        "ipaddress",
-        "json",
-        "operator",
-        "re",
-        "types",
-        "typing",
-        "unicodedata",
-        "urllib.parse",
-        "zlib",
-    }
-)
+ALLOWED = {
+    *("base64", "binascii", "collections.abc", "dataclasses", "datetime", "enum", "hashlib", "hmac"),
+    *("ipaddress", "json", "operator", "re", "types", "typing", "unicodedata", "urllib.parse", "zlib"),
+}
 """Modules of the standard library for the core: calculation, and nothing that reads a clock, randomness, the
 environment, a file or a socket. Every module that is not named here is refused."""
 
@@ -49,25 +33,12 @@ MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 MUTABLE_CALLS = frozenset({"list", "dict", "set", "bytearray", "defaultdict", "deque", "Counter", "count"})
 
 
-def imports(tree: ast.AST) -> Iterator[str]:
-    """Yield every module that a file imports, also inside functions."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "a relative import"
-            module = node.module or ""
-            if module == "ostiary_core":
-                yield from (f"ostiary_core.{alias.name}" for alias in node.names)
-            yield module
-
-
 def impurities(source: str) -> list[str]:
     """Return each statement of a module that would read, write, wait for or remember something."""
     tree = ast.parse(source)
     found = [
         f"imports {name}"
-        for name in imports(tree)
+        for name in find_imports(tree)
         if name not in ALLOWED and name.split(".")[0] != "ostiary_core"
     ]
     for node in ast.walk(tree):
@@ -124,7 +95,7 @@ def test_a_module_of_the_core_is_pure(path: Path) -> None:
 
 
 def test_every_allowed_import_is_used() -> None:
-    assert {name for path in MODULES for name in imports(ast.parse(path.read_text()))} >= ALLOWED
+    assert {name for path in MODULES for name in find_imports(ast.parse(path.read_text()))} >= ALLOWED
 
 
 PLANTED = r"""

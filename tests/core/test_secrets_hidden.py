@@ -21,14 +21,8 @@ from tests.support.strategies import EVENTS, RECORDS
 MARK = "mark-of-a-secret"
 SECRET_TEXT_FIELDS = frozenset(
     {
-        "code_verifier",
-        "code_challenge",
-        "password_hash",
-        "new_password_hash",
-        "foreign_hash",
-        "verified_against",
-        "state",
-        "redirect_to",
+        *("code_verifier", "code_challenge", "password_hash", "new_password_hash", "foreign_hash"),
+        *("verified_against", "state", "redirect_to"),
     }
 )
 """Fields that hold a secret or something private as plain text."""

@@ -64,25 +64,6 @@ def test_the_maximum_duration_counts_from_the_redemption() -> None:
     assert world.the_session().ended_at is None, "time ends a session without touching it"
 
 
-def test_a_retry_in_the_last_second_is_refused_as_the_maximum_is_reached() -> None:
-    """Make no pair with less than a whole second left, and end nothing that has expired (READINGS 53)."""
-    world = given(client(refreshTokenTtl=3600), user())
-    first = world.tokens()
-    world.wait(3598.5)
-    world.when(refresh(world.basic(), first)).then(TokensIssued)
-    world.wait(0.5)
-    world.when(refresh(world.basic(), first)).then(TokensIssued, changes=[])
-    world.wait(0.001)
-    world.when(refresh(world.basic(), first)).then_refused(
-        Why.MAXIMUM_REACHED, changes=[], error="invalid_grant"
-    )
-    world.wait(0.999)
-    world.when(refresh(world.basic(), first, user_agent="thief")).then_refused(
-        Why.MAXIMUM_REACHED, changes=[]
-    )
-    assert world.the_session().ended_at is None
-
-
 # --- revocation
 
 

@@ -94,17 +94,10 @@ def test_a_target_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize(
     "command",
     [
-        "sequences --steps -5",
-        "sequences --steps 0",
-        "sequences --jobs -1",
-        "sequences --failures 0",
-        "sequences --world -1",
-        "simulate --seeds 0",
-        "simulate --jobs -1",
-        "simulate --failures 0",
-        "machine --seconds 0",
-        "machine --rounds 0",
-        "machine --seconds nan",
+        *(f"sequences {option}" for option in ("--steps -5", "--steps 0", "--failures 0", "--world -1")),
+        *(f"simulate {option}" for option in ("--seeds 0", "--failures 0")),
+        *(f"{campaign} --jobs -1" for campaign in ("sequences", "simulate")),
+        *(f"machine {option}" for option in ("--seconds 0", "--rounds 0", "--seconds nan")),
         "parsers --seconds -1",
     ],
 )
