@@ -385,60 +385,34 @@ async def test_keeping_fails_for_half_a_minute_after_a_lost_turn_or_until_one_is
         turns.keeping.require()
 
 
-async def test_a_store_that_fails_for_all_events_answers_all_callers() -> None:
-    store, gate = BreakingStore(), Gate()
-    store.broken = True
-    async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
-        unlucky = await waiting(nursery, turns, "anna", "ben", "cleo")
-        gate.open()
-    failures = [asked.failure for asked in unlucky]
-    for failure in failures:
-        assert failure is not None
-        assert isinstance(failure.__cause__, OSError)
-    assert len({id(failure) for failure in failures}) == 3, "a shared exception collects tracebacks"
-
-
-async def test_a_store_that_makes_one_wait_is_not_asked_again_for_each_event(
-    autojump_clock: MockClock,
+@pytest.mark.parametrize("seconds, asked_again", [(0.0, ["anna", "ben", "cleo"]), (5.0, [])], ids=str)
+async def test_a_store_that_is_slow_is_asked_for_two_seconds_for_each_event_of_a_failed_turn(
+    seconds: float, asked_again: list[str], autojump_clock: MockClock
 ) -> None:
-    class Slow(Gate):
-        asked = 0
-
-        async def __call__(self, sync_fn: Callable[[], T], /, *, limiter: trio.CapacityLimiter) -> T:
-            self.asked += 1
-            await trio.sleep(5)
-            raise OSError("timed out")
-
-    slow = Slow()
-    async with open_turns(PlainStore(), HandClock(), slow) as turns, trio.open_nursery() as nursery:
-        unlucky = await waiting(nursery, turns, "first", "anna", "ben", "cleo")
-    assert all(asked.failure is not None for asked in unlucky)
-    assert slow.asked == 2
-
-
-async def test_a_store_that_grows_slow_is_asked_for_two_seconds_for_each_event_of_a_failed_turn(
-    autojump_clock: MockClock,
-) -> None:
-    class Growing(PlainStore):
-        """Fails every turn: one of several events at once, one of a single event after a second."""
+    class Slow(PlainStore):
+        """Fails a turn of several events after some seconds, and a turn of one after one second."""
 
         def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
             if names(events) == ["after"]:
                 return super().turn(events, *more)
             asked.append(names(events))
-            autojump_clock.jump(0.0 if len(events) > 1 else 1.0)
+            autojump_clock.jump(seconds if len(events) > 1 else 1.0)
             raise OSError(len(events))
 
     asked: list[list[str]] = []
     gate = Gate()
-    async with open_turns(Growing(), HandClock(), gate) as turns, trio.open_nursery() as nursery:
+    async with open_turns(Slow(), HandClock(), gate) as turns, trio.open_nursery() as nursery:
         unlucky = await waiting(nursery, turns, "first", "anna", "ben", "cleo", "dora", "emma")
         gate.open()
         await trio.sleep(5)
         (after,) = await waiting(nursery, turns, "after")
-    assert asked == [["first"], [*(each.name for each in unlucky[1:])], ["anna"], ["ben"], ["cleo"]]
-    causes = [str(each.failure.__cause__) for each in unlucky if each.failure is not None]
-    assert causes == ["1", "1", "1", "1", "5", "5"], "of those not asked again, the turn that they shared"
+    assert asked == [["first"], [each.name for each in unlucky[1:]], *([name] for name in asked_again)]
+    failures = [each.failure for each in unlucky if each.failure is not None]
+    alone = 1 + len(asked_again)
+    assert [str(each.__cause__) for each in failures] == ["1"] * alone + ["5"] * (6 - alone), (
+        "the shared turn"
+    )
+    assert len(set(failures)) == 6, "a shared exception collects tracebacks"
     assert after.decision is not None
 
 
@@ -494,15 +468,8 @@ def fail(*_: object) -> None:
 
 
 async def test_a_failing_read_answers_its_callers_and_the_next_read_works() -> None:
-    class Unreadable(PlainStore):
-        broken = True
-
-        def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
-            if self.broken:
-                raise OSError("disk I/O error")
-            return super().read(events, now)
-
-    store = Unreadable()
+    store = BreakingStore()
+    store.broken = True
     async with open_turns(store, HandClock(), run_inline) as turns:
         with pytest.raises(TurnFailed):
             await turns.decide(PasswordHashRequested(of="anna"))

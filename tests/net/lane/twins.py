@@ -66,17 +66,14 @@ class House:
 HOUSE: Final = House()
 
 
-def request(
-    path: str, body: str = "", *fields: tuple[str, str], method: str = "POST", authorized: bool = True
-) -> bytes:
+def request(path: str, body: str = "", *fields: str, method: str = "POST", authorized: bool = True) -> bytes:
     """Return a request as a backend sends it."""
     head = [f"{method} {path} HTTP/1.1", "Host: id.example"]
     if authorized:
         head.append(f"Authorization: {HOUSE.basic}")
     if method == "POST":
         head += ["Content-Type: application/x-www-form-urlencoded", f"Content-Length: {len(body)}"]
-    head += [f"{name}: {value}" for name, value in fields]
-    return ("\r\n".join(head) + "\r\n\r\n" + body).encode("latin-1")
+    return ("\r\n".join([*head, *fields]) + "\r\n\r\n" + body).encode("latin-1")
 
 
 @dataclass(frozen=True)
@@ -175,7 +172,8 @@ async def open_twin(
         async def web(scope: Scope, receive: Receive, send: Send) -> None:
             if not scope["path"].startswith("/api/"):
                 # A page is rendered in a thread, which a virtual clock does not wait for.
-                await send({"type": "http.response.start", "status": 404, "headers": []})
+                fields = [(b"x-content-type-options", b"nosniff")]
+                await send({"type": "http.response.start", "status": 404, "headers": fields})
                 await send({"type": "http.response.body", "body": b"no page", "more_body": False})
                 return
             _QUART.extensions["ostiary"] = SimpleNamespace(service=service, settings=SETTINGS)

@@ -48,29 +48,9 @@ FUNCTIONS: Final = {
     *("concat", "current_database", "has_table_privilege", "inet_server_addr", "inet_server_port"),
 }
 MISSING_SOMEWHERE: Final = (
-    *(
-        "advisory",
-        "listen",
-        "notify",
-        "serial",
-        "nextval",
-        "lock table",
-        "temp",
-        "copy",
-        "declare",
-        "fetch first",
-    ),
-    *(
-        "trigger",
-        "references",
-        "foreign",
-        "create function",
-        "extension",
-        "xmin",
-        "ctid",
-        "tablesample",
-        "merge",
-    ),
+    *("advisory", "listen", "notify", "serial", "nextval", "lock table", "temp", "copy", "declare"),
+    *("fetch first", "trigger", "references", "foreign", "create function", "extension", "xmin", "ctid"),
+    *("tablesample", "merge"),
     *("lateral", "materialized", "savepoint", "read committed", "serializable", "unlogged", "exclude using"),
 )
 """Words of statements that one of the engines refuses, ignores or executes in another way."""
