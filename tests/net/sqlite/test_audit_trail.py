@@ -8,35 +8,26 @@ from typing import Any
 
 import pytest
 
-from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.fact import FactKind
+from ostiary_core.model.audit import AuditEntry, audit_entries
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.instant import Instant
+from ostiary_core.model.reply import Done
 from ostiary_core.storage.listing import AUDIT, Listing, Sort, TimeRange
 from ostiary_net.sql import paging
 from ostiary_net.sql.columns import ENTRIES
 from ostiary_net.sqlite import SQLiteStore, record_sql
 from ostiary_net.sqlite.record_sql import PARTS, index_pending, insert_entries
+from tests.net.sqlite.test_plans import read_and_explain
 from tests.support import asks
-from tests.support.stores import PENDING_ENTRIES_MAX
+from tests.support.stores import PENDING_ENTRIES_MAX, origin
 from tests.support.story import START
 
-ENTRY = AuditEntry(
-    at=START,
-    kind=FactKind.PAIR_ROTATED,
-    actor_id=None,
-    user_id="anna",
-    client_id="app",
-    session_id="of anna",
-    role_id=None,
-    why=None,
-    scopes=("user.read",),
-    trace_id="trace",
-    source="203.0.113.7",
-    user_agent="app/1.0",
-    earlier_at=None,
-    earlier_user_agent=None,
+ROTATED = Fact(
+    kind=FactKind.PAIR_ROTATED, user_id="anna", client_id="app", session_id="of anna", scopes=("user.read",)
 )
-
+[ENTRY] = audit_entries([Decision(Done(), facts=(ROTATED,))], [origin("trace")], START)
+SINCE_START = (TimeRange(field="at", start=START),)
 
 WHAT_ACTED = ("actor_session_id", "actor_name", "actor_token", "actor_fingerprint")
 """Columns that the release before does not know."""
@@ -103,14 +94,8 @@ def test_stores_of_one_file_file_for_one_another(path: Path) -> None:
 def test_fields_that_the_release_before_does_not_know_are_kept_when_it_indexes_the_entry(
     store: SQLiteStore,
 ) -> None:
-    acted = replace(
-        ENTRY,
-        actor_id="clerk",
-        actor_session_id="of clerk",
-        actor_name="Clerk",
-        actor_token="deploys",
-        actor_fingerprint="01234567",
-    )
+    who: dict[str, Any] = {"actor_id": "clerk", "actor_session_id": "of clerk", "actor_name": "Clerk"}
+    acted = replace(ENTRY, **who, actor_token="deploys", actor_fingerprint="01234567")
     put(store, [ENTRY, acted, ENTRY], filed=False)
     known = ", ".join(name for name in ENTRIES.columns if name not in WHAT_ACTED)
     with store._writer.transaction() as connection:
@@ -185,13 +170,10 @@ def test_entries_of_a_session_are_found_in_every_block(long_trail: SQLiteStore, 
     [
         ({"user_id": "user 7"}, ()),
         ({"user_id": ("user 7", "user 8")}, ()),
-        (
-            {"user_id": "user 7", "client_id": "app", "kind": "pair-rotated"},
-            (TimeRange(field="at", start=START),),
-        ),
+        ({"user_id": "user 7", "client_id": "app", "kind": "pair-rotated"}, SINCE_START),
         ({"session_id": "session 9"}, ()),
         ({"session_id": "session 9", "user_id": "user 27", "client_id": "app"}, ()),
-        ({"client_id": "app"}, (TimeRange(field="at", start=START),)),
+        ({"client_id": "app"}, SINCE_START),
         ({"kind": "pair-rotated"}, ()),
         ({"trace_id": "trace"}, ()),
         ({}, (TimeRange(field="at", start=START, end=START),)),
@@ -209,21 +191,12 @@ def test_indexed_entries_are_read_by_an_index(
     ranges: tuple[TimeRange, ...],
 ) -> None:
     monkeypatch.setattr(paging, "EXACT_TOTAL_MAX", step)
-    asked: list[tuple[str, Sequence[Any]]] = []
-
-    with long_trail._readers.snapshot() as connection:
-
-        def execute(statement: str, bindings: Sequence[Any]) -> list[Any]:
-            asked.append((statement, bindings))
-            return connection.execute(statement, bindings).fetchall()
-
-        pager = paging.Pager(long_trail._pager._dialect)
-        pager.page(execute, Listing(resource=AUDIT, filters=filters, ranges=ranges, page_size=1), START)
-        assert len(asked) >= 2
-        for statement, bindings in asked:
-            plan = [str(row[3]) for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", bindings)]
-            reading = [line for line in plan if line.startswith(("SCAN audit_filed", "SEARCH", "SCAN f"))]
-            by_user_or_session = [line for line in reading if "audit_by_user" in line or "session" in line]
-            assert any(" INDEX " in line for line in reading), plan
-            assert not [line for line in reading if line in ("SCAN audit_filed", "SCAN f")], plan
-            assert bool(by_user_or_session) == bool(filters.keys() & {"user_id", "session_id"}), plan
+    listing = Listing(resource=AUDIT, filters=filters, ranges=ranges, page_size=1)
+    _, plans = read_and_explain(long_trail, listing)
+    assert len(plans) >= 2
+    for plan in plans:
+        reading = [line for line in plan if line.startswith(("SCAN audit_filed", "SEARCH", "SCAN f"))]
+        by_user_or_session = [line for line in reading if "audit_by_user" in line or "session" in line]
+        assert any(" INDEX " in line for line in reading), plan
+        assert not [line for line in reading if line in ("SCAN audit_filed", "SCAN f")], plan
+        assert bool(by_user_or_session) == bool(filters.keys() & {"user_id", "session_id"}), plan

@@ -2,18 +2,18 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from ostiary_core.storage.listing import (
     AUDIT,
-    CLIENTS,
+    GRANTS,
     ONLINE_SESSIONS,
     ONLINE_USERS,
-    ROLES,
-    USERS,
     Listable,
     Listing,
     Match,
@@ -21,8 +21,26 @@ from ostiary_core.storage.listing import (
 )
 from ostiary_net.sql import paging
 from ostiary_net.sqlite import SQLiteStore
+from tests.net.store.test_listing import RESOURCES
 from tests.support.stores import world_on
 from tests.support.story import START
+
+
+def explain(connection: apsw.Connection, statement: str, bindings: Sequence[Any]) -> list[str]:
+    """Return the lines of the plan of a statement."""
+    return [str(row[3]) for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", bindings)]
+
+
+def read_and_explain(store: SQLiteStore, listing: Listing[Any]) -> tuple[int, list[list[str]]]:
+    """Read a page; return the total of its list and the plan of each statement."""
+    plans = list[list[str]]()
+    with store._readers.snapshot() as connection:
+
+        def execute(statement: str, bindings: Sequence[Any]) -> list[Any]:
+            plans.append(explain(connection, statement, bindings))
+            return connection.execute(statement, bindings).fetchall()
+
+        return paging.Pager(store._pager._dialect).page(execute, listing, START).total, plans
 
 
 @pytest.mark.parametrize("resource", [ONLINE_SESSIONS, ONLINE_USERS], ids=repr)
@@ -30,33 +48,18 @@ from tests.support.story import START
 def test_sessions_are_found_by_the_name_of_their_user_once_users_are(
     resource: Listable[Any], field: str, tmp_path: Path
 ) -> None:
-    asked: list[tuple[str, Sequence[Any]]] = []
     with SQLiteStore(tmp_path / "ostiary.db") as store:
         world_on(store).tokens()
-        with store._readers.snapshot() as connection:
-
-            def execute(statement: str, bindings: Sequence[Any]) -> list[Any]:
-                asked.append((statement, bindings))
-                return connection.execute(statement, bindings).fetchall()
-
-            pager = paging.Pager(store._pager._dialect)
-            page = pager.page(execute, Listing(resource=resource, filters={field: "alice"}), START)
-            assert page.total >= 2
-            assert len(asked) == 2
-            for statement, bindings in asked:
-                explained = connection.execute(f"EXPLAIN QUERY PLAN {statement}", bindings)
-                plan = [str(row[3]) for row in explained]
-                [of_sessions] = [line for line in plan if line.split()[1] == "s"]
-                assert "sessions_by_user (user_id=?)" in of_sessions, plan
+        total, plans = read_and_explain(store, Listing(resource=resource, filters={field: "alice"}))
+    assert total >= 2
+    assert len(plans) == 2
+    for plan in plans:
+        [of_sessions] = [line for line in plan if line.split()[1] == "s"]
+        assert "sessions_by_user (user_id=?)" in of_sessions, plan
 
 
-_LISTS = (CLIENTS, USERS, ROLES, ONLINE_SESSIONS, ONLINE_USERS, AUDIT)
 _TO_COUNT_BY = {
-    "sessions_by_user",
-    "sessions_by_start",
-    "users_by_username",
-    "users_by_name",
-    "clients_by_id",
+    *("sessions_by_user", "sessions_by_start", "users_by_username", "users_by_name", "clients_by_id"),
 }
 _FOR_CODES = {"users_with_roles"}
 _ANY_ORDER = re.compile(r"SCAN \w+ USING (?:COVERING )?INDEX (\w+)")
@@ -72,7 +75,7 @@ def _narrowings(resource: Listable[Any]) -> Iterator[dict[str, Any]]:
         yield {"search": "some"}
 
 
-@pytest.mark.parametrize("resource", _LISTS, ids=repr)
+@pytest.mark.parametrize("resource", [each for each in RESOURCES if each is not GRANTS], ids=repr)
 def test_no_list_walks_an_index_that_neither_its_filter_nor_its_order_asks_for(
     resource: Listable[Any], tmp_path: Path
 ) -> None:
@@ -83,10 +86,7 @@ def test_no_list_walks_an_index_that_neither_its_filter_nor_its_order_asks_for(
             if sql
         }
 
-        def plan(statement: str, bindings: Sequence[Any]) -> list[str]:
-            explained = connection.execute(f"EXPLAIN QUERY PLAN {statement}", bindings)
-            return [str(row[3]) for row in explained]
-
+        plan = partial(explain, connection)
         for narrowing in _narrowings(resource):
             for field in resource.sorts:
                 listing = Listing(resource=resource, sort=(Sort(field),), **narrowing)
@@ -109,9 +109,7 @@ def test_entries_before_a_far_page_are_not_read(tmp_path: Path) -> None:
     with SQLiteStore(tmp_path / "ostiary.db") as store, store._readers.snapshot() as connection:
         sql = store._pager._to_sql(Listing(resource=AUDIT), START)
         assert sql is not None
-        statement, bindings = sql.items(sql.order, None, limit=10, offset=_FAR, total=2 * _FAR)
-        explained = connection.execute(f"EXPLAIN QUERY PLAN {statement}", bindings)
-        plan = [str(row[3]) for row in explained]
+        plan = explain(connection, *sql.items(sql.order, None, limit=10, offset=_FAR, total=2 * _FAR))
         assert "SCAN audit_filed USING COVERING INDEX audit_by_time" in plan, plan
 
 
@@ -121,7 +119,6 @@ def test_users_of_sessions_before_a_far_page_are_not_read(resource: Listable[Any
         sql = store._pager._to_sql(Listing(resource=resource), START)
         assert sql is not None
         for offset in (0, _FAR):
-            statement, bindings = sql.items(sql.order, None, limit=10, offset=offset, total=2 * _FAR)
-            explained = connection.execute(f"EXPLAIN QUERY PLAN {statement}", bindings)
-            [of_users] = [str(row[3]) for row in explained if str(row[3]).startswith("SEARCH u ")]
+            plan = explain(connection, *sql.items(sql.order, None, limit=10, offset=offset, total=2 * _FAR))
+            [of_users] = [line for line in plan if line.startswith("SEARCH u ")]
             assert ("users_standing" in of_users) == (offset == _FAR), of_users

@@ -14,6 +14,7 @@ from trio.testing import wait_all_tasks_blocked
 from ostiary_core.events import Event, PasswordHashRequested
 from ostiary_core.model.reply import PasswordOnFile
 from ostiary_net.observability.metrics import Metrics
+from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore, StoreClosed
 from ostiary_net.sqlite.store import SQLiteTurn
 from ostiary_net.turns.turn_queue import TurnFailed
@@ -272,13 +273,10 @@ async def test_a_turn_with_nothing_to_keep_waits_for_no_disk(store: SQLiteStore)
 async def test_a_fault_before_the_commit_leaves_the_store_to_the_next_turn(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def run_sync(sync_fn: Any, /, *, limiter: trio.CapacityLimiter) -> Any:
-        return sync_fn()
-
     def refuse(*anything: Any) -> None:
         raise OSError("the disk is gone")
 
-    async with turns_in_place(store, run_sync) as turns:
+    async with turns_in_place(store, run_inline) as turns:
         with monkeypatch.context() as broken:
             broken.setattr("ostiary_net.sqlite.store.write", refuse)
             for _ in range(2):

@@ -1,6 +1,5 @@
 """Published steps of the schema are never edited, and databases of older releases open without loss."""
 
-from collections.abc import Mapping
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -13,16 +12,17 @@ import pytest
 from ostiary_core import events
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.records import Session, Table
+from ostiary_core.model.records import Session, Table, User
 from ostiary_core.model.reply import Done, PersonalTokenIssued, TokensIssued
 from ostiary_core.model.secret import Secret
 from ostiary_core.storage.listing import AUDIT, Listing
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.sql.migrations import SchemaError
+from ostiary_net.sql.store import SQLStore
 from ostiary_net.sqlite import SQLiteStore
 from tests.support import asks
 from tests.support.asks import user
-from tests.support.stores import made_schema
+from tests.support.stores import DURABLE, made_schema
 from tests.support.story import World, given
 
 FIRST_RELEASE = Path(__file__).parents[1] / "sqlite" / "first_release.sql"
@@ -39,11 +39,14 @@ PUBLISHED = {
 """SHA-256 of each published step: databases have taken it as it is."""
 
 
+def step_of(step: str) -> bytes:
+    database, _, name = step.partition("/")
+    return files(f"ostiary_net.{database}").joinpath("migrations", f"{name}.sql").read_bytes()
+
+
 @pytest.mark.parametrize("step", PUBLISHED)
 def test_a_published_step_is_never_edited(step: str) -> None:
-    database, _, name = step.partition("/")
-    text = files(f"ostiary_net.{database}").joinpath("migrations", f"{name}.sql").read_bytes()
-    assert sha256(text).hexdigest() == PUBLISHED[step], "write a new step"
+    assert sha256(step_of(step)).hexdigest() == PUBLISHED[step], "write a new step"
 
 
 @pytest.fixture
@@ -91,27 +94,15 @@ def shape_of(path: Path) -> dict[str, str]:
     return {str(name): "".join(str(sql).replace('"', "").split()) for name, sql in rows}
 
 
-def undo_counting(connection: Any) -> None:
-    """Take from the accounts what a release without counts of tokens did not have."""
-    connection.execute("ALTER TABLE users DROP COLUMN token_expiries")
-    connection.execute("ALTER TABLE users DROP COLUMN tokens_epoch")
-
-
-def count_again_in_sqlite(path: Path) -> None:
-    with apsw.Connection(str(path)) as connection:
-        undo_counting(connection)
-        connection.execute(step_of("sqlite/0021_token_counts")).fetchall()
-
-
-def count_again_in_postgresql(address: str) -> None:
-    with psycopg.connect(address) as connection:
-        undo_counting(connection)
-        connection.execute(step_of("postgres/0020_token_counts").encode())
-
-
-def step_of(step: str) -> str:
-    database, _, name = step.partition("/")
-    return files(f"ostiary_net.{database}").joinpath("migrations", f"{name}.sql").read_text(encoding="utf-8")
+def count_again(address: str) -> None:
+    """Take the counts of tokens from the accounts, as in an older release, and execute the step again."""
+    is_file = address.endswith(".db")
+    connection: Any = apsw.Connection(address) if is_file else psycopg.connect(address)
+    with connection:
+        for column in ("token_expiries", "tokens_epoch"):
+            connection.execute(f"ALTER TABLE users DROP COLUMN {column}")
+        step = "sqlite/0021_token_counts" if is_file else "postgres/0020_token_counts"
+        connection.execute(step_of(step).decode())
 
 
 def make_tokens(store: Any) -> tuple[Instant, ...]:
@@ -131,34 +122,25 @@ def make_tokens(store: Any) -> tuple[Instant, ...]:
     return (short.expires_at, long.expires_at)
 
 
-def assert_counted(store: Any, counted: tuple[Instant, ...], epochs: Mapping[str, int]) -> None:
-    users = {each.username: each for each in store.records(Table.USER)}
+def users_of(store: Any) -> dict[str, User]:
+    return {each.username: each for each in store.records(Table.USER)}
+
+
+@pytest.mark.parametrize("kind", DURABLE)
+def test_the_step_that_brings_the_count_of_tokens_counts_those_that_live(kind: str, tmp_path: Path) -> None:
+    address = made_schema() if kind == "postgresql" else str(tmp_path / "ostiary.db")
+
+    def open_store() -> SQLStore:
+        return PostgreSQLStore(address, keeps_time=False) if kind == "postgresql" else SQLiteStore(address)
+
+    with open_store() as store:
+        counted, epoch = make_tokens(store), users_of(store)["anna"].tokens_epoch
+    count_again(address)
+    with open_store() as store:
+        users = users_of(store)
     assert tuple(sorted(users["anna"].token_expiries)) == counted
     assert (users["ben"].token_expiries, users["carol"].token_expiries) == ((), ())
-    assert epochs_in(store)["anna"] == epochs["anna"]
-
-
-def test_the_step_that_brings_the_count_of_tokens_counts_those_that_live_in_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "ostiary.db"
-    with SQLiteStore(path) as store:
-        counted, epochs = make_tokens(store), epochs_in(store)
-    count_again_in_sqlite(path)
-    with SQLiteStore(path) as store:
-        assert_counted(store, counted, epochs)
-
-
-def test_the_step_that_brings_the_count_of_tokens_counts_those_that_live_in_postgresql() -> None:
-    address = made_schema()
-    with PostgreSQLStore(address, keeps_time=False) as store:
-        counted, epochs = make_tokens(store), epochs_in(store)
-    count_again_in_postgresql(address)
-    with PostgreSQLStore(address, keeps_time=False) as store:
-        assert_counted(store, counted, epochs)
-
-
-def epochs_in(store: Any) -> dict[str, int]:
-    """Return under which epoch each user's tokens are counted."""
-    return {each.username: each.tokens_epoch for each in store.records(Table.USER)}
+    assert users["anna"].tokens_epoch == epoch
 
 
 def test_a_file_from_before_the_first_release_is_refused_and_left_as_it_is(file: Path) -> None:

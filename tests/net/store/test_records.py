@@ -1,6 +1,7 @@
 """Records in a store: each comes out as it went in, and every write is guarded."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,11 +17,11 @@ from ostiary_core.model.records import (
     Record,
     Role,
     Table,
-    User,
     revise,
 )
 from ostiary_net.sql.columns import TABLES
 from ostiary_net.sql.store import SQLStore
+from tests.support import asks
 from tests.support.stores import KINDS, ContractStore, open_kind
 from tests.support.strategies import records_of
 
@@ -65,21 +66,10 @@ def test_a_password_hash_of_another_system_is_found_until_there_is_none(
     assert isinstance(durable_store, SQLStore)
     ours = "$argon2id$v=19$m=8,t=1,p=1$"
     given = {"none": None, "ours": f"{ours}c2FsdA$aGFzaA", "theirs": "$2b$12$x"}
-    users = [
-        User(
-            user_id=name,
-            username=name,
-            name=name,
-            password_hash=password_hash,
-            must_change_password=False,
-            created_at=Instant(0),
-            updated_at=Instant(0),
-        )
-        for name, password_hash in given.items()
-    ]
-    durable_store.write([Insert(user) for user in users])
+    durable_store.turn([replace(asks.user(name), password_hash=given[name]) for name in given], Instant(0))
     assert durable_store.has_password_hash_unlike(ours)
-    durable_store.write([Update(users[-1], revise(users[-1], deleted_at=Instant(1)))])
+    [theirs] = [each for each in durable_store.records(Table.USER) if "theirs" in str(each)]
+    durable_store.write([Update(theirs, revise(theirs, deleted_at=Instant(1)))])
     assert not durable_store.has_password_hash_unlike(ours)
 
 
