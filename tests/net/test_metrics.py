@@ -6,6 +6,7 @@ import time
 import pytest
 import trio
 from hypothesis import given, strategies as st
+from structlog.testing import capture_logs
 
 from fuzz.processes.connection import Connection
 from fuzz.shared.http_client import Request, Response
@@ -82,9 +83,12 @@ async def test_an_event_is_counted_by_its_name_and_how_it_went() -> None:
 async def test_a_request_over_its_limit_is_counted_by_its_operation() -> None:
     metrics = Metrics()
     async with serving(PlainStore(), metrics) as service:
-        for _ in range(LIMITS[Operation.TOKEN] + 2):
-            service.admit(Operation.TOKEN, "203.0.113.7")
         request = posting(Operation.TOKEN, [], b"")
+        with capture_logs() as log:
+            assert (await service.answer(request, service.draw_trace_id())).status == 400
+        assert log == []
+        for _ in range(LIMITS[Operation.TOKEN] + 1):
+            service.admit(Operation.TOKEN, "203.0.113.7")
         assert (await service.answer(request, service.draw_trace_id())).status == 429
     found = samples(metrics)
     assert found['ostiary_rate_limited_total{operation="token"}'] == 3

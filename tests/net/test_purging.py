@@ -1,5 +1,7 @@
 """Expired records are purged: a store under a constant load stays as large, and callers notice nothing."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -73,31 +75,20 @@ class House:
         self.store.turn([e.SignedOut(caller=e.SignedIn(access_token=token))], self.clock.now())
 
     def code(self, name: str, session_id: str | None = None) -> None:
-        code = AuthorizationCode(
-            digest=digest_of(name),
-            client_id="console",
-            user_id="nobody",
-            redirect_uri="https://app.example/",
-            code_challenge="challenge",
-            scopes=(),
-            issued_at=self.clock.now(),
-            epochs=Epochs(0, 0, 0),
-            session_id=session_id,
-        )
-        self.store.write([Insert(code)])
+        asked = {
+            "client_id": "console",
+            "redirect_uri": "https://app.example/",
+            "code_challenge": "challenge",
+        }
+        self._insert(AuthorizationCode, digest_of(name), scopes=(), session_id=session_id, **asked)
 
     def text_code(self, phone: str) -> None:
-        now = self.clock.now()
-        code = TextCode(
-            purpose=TextCodePurpose.RESET_PASSWORD,
-            phone=phone,
-            digest=digest_of(phone),
-            user_id="nobody",
-            epochs=Epochs(0, 0, 0),
-            issued_at=now,
-            counting_since=now,
-        )
-        self.store.write([Insert(code)])
+        now, purpose = self.clock.now(), TextCodePurpose.RESET_PASSWORD
+        self._insert(TextCode, digest_of(phone), purpose=purpose, phone=phone, counting_since=now)
+
+    def _insert(self, kind: type[Any], digest: bytes, **fields: Any) -> None:
+        issued = {"user_id": "nobody", "issued_at": self.clock.now(), "epochs": Epochs(0, 0, 0)}
+        self.store.write([Insert(kind(digest=digest, **issued, **fields))])
 
     def size(self) -> dict[Table, int]:
         return {table: len(self.store.records(table)) for table in RECORD_TABLES}
@@ -105,9 +96,8 @@ class House:
 
 async def clear(store: AnyStore, clock: HandClock, audit_days: int = 0) -> dict[str, int]:
     async with open_turns(store, clock, run_inline) as turns:
-        return await Purge(
-            turns, store, clock, audit_seconds=audit_days * DAY, run_sync=run_inline
-        ).purge_once()
+        purge = Purge(turns, store, clock, audit_seconds=audit_days * DAY, run_sync=run_inline)
+        return await purge.purge_once()
 
 
 async def test_a_store_under_a_constant_load_stays_as_large(store: AnyStore) -> None:
@@ -186,6 +176,18 @@ def test_a_store_that_is_cleared_at_every_step_answers_as_one_that_never_is(step
 # --- in the background
 
 
+@asynccontextmanager
+async def purging(
+    store: AnyStore, clock: HandClock, holder: str = "one", every_seconds: float = 60.0, **named: Any
+) -> AsyncIterator[None]:
+    """Purge in the background, as a server does."""
+    async with open_turns(store, clock, run_inline) as turns, trio.open_nursery() as nursery:
+        purge = Purge(turns, store, clock, **{"run_sync": run_inline, **named})
+        nursery.start_soon(purge.run, holder, every_seconds)
+        yield
+        nursery.cancel_scope.cancel()
+
+
 async def test_one_instance_purges_and_the_others_leave_it_to_that_one(
     autojump_clock: MockClock, tmp_path: Path
 ) -> None:
@@ -193,31 +195,24 @@ async def test_one_instance_purges_and_the_others_leave_it_to_that_one(
     with SQLiteStore(tmp_path / "ostiary.db") as store:
         house = House(store, clock)
         first, second = Metrics(), Metrics()
-        async with open_turns(store, clock, run_inline) as turns, trio.open_nursery() as nursery:
-            for name, metrics in (("first", first), ("second", second)):
-                clearing = Purge(turns, store, clock, run_sync=run_inline, metrics=metrics)
-                nursery.start_soon(clearing.run, name, 60.0)
-                await trio.sleep(1)
-            for number in range(3):
-                house.code(f"code {number}")
-                clock.wait(301 if number == 2 else 60)
-            await trio.sleep(60)
-            assert house.size()[Table.CODE] == 0
-            nursery.cancel_scope.cancel()
-    told = [
-        metrics.write_exposition().count('ostiary_swept_total{what="codes"}') for metrics in (first, second)
-    ]
-    assert told == [1, 0]
+        async with purging(store, clock, "first", metrics=first):
+            await trio.sleep(1)
+            async with purging(store, clock, "second", metrics=second):
+                for number in range(3):
+                    house.code(f"code {number}")
+                    clock.wait(301 if number == 2 else 60)
+                await trio.sleep(61)
+        assert house.size()[Table.CODE] == 0
+    swept = 'ostiary_swept_total{what="codes"}'
+    assert [metrics.write_exposition().count(swept) for metrics in (first, second)] == [1, 0]
 
 
 def orphans(store: SQLiteStore, number: int) -> None:
     """Insert refresh tokens of a session that is gone."""
-    store.write(
-        [
-            Insert(RefreshToken(digest=digest_of(f"{each}"), session_id="gone", generation=0))
-            for each in range(number)
-        ]
+    tokens = (
+        RefreshToken(digest=digest_of(f"{each}"), session_id="gone", generation=0) for each in range(number)
     )
+    store.write([Insert(token) for token in tokens])
 
 
 async def test_the_background_goes_through_all_tokens_in_a_week_and_a_day(
@@ -226,15 +221,12 @@ async def test_the_background_goes_through_all_tokens_in_a_week_and_a_day(
     clock = HandClock()
     with SQLiteStore(tmp_path / "ostiary.db") as store:
         orphans(store, 6_000)
-        async with open_turns(store, clock, run_inline) as turns, trio.open_nursery() as nursery:
-            nursery.start_soon(Purge(turns, store, clock, run_sync=run_inline).run, "one", DAY)
+        async with purging(store, clock, every_seconds=DAY):
             await trio.sleep(3.5 * DAY)
-            assert 6_000 * 0.4 < len(store.records(Table.REFRESH_TOKEN)) < 6_000 * 0.8, (
-                "and no sooner than it must"
-            )
+            left = len(store.records(Table.REFRESH_TOKEN))
+            assert 6_000 * 0.4 < left < 6_000 * 0.8, "and no sooner than it must"
             await trio.sleep(5 * DAY)
             assert store.records(Table.REFRESH_TOKEN) == ()
-            nursery.cancel_scope.cancel()
 
 
 async def test_instances_that_are_replaced_every_day_reach_the_tokens_everywhere(
@@ -243,11 +235,10 @@ async def test_instances_that_are_replaced_every_day_reach_the_tokens_everywhere
     clock = HandClock()
     with SQLiteStore(tmp_path / "ostiary.db") as store:
         orphans(store, 6_000)
-        async with open_turns(store, clock, run_inline) as turns:
-            for day in range(60):
-                with trio.move_on_after(1.5 * DAY):
-                    await Purge(turns, store, clock, run_sync=run_inline).run(f"instance {day}", DAY)
-                clock.wait(2 * DAY)
+        for day in range(60):
+            async with purging(store, clock, f"instance {day}", DAY):
+                await trio.sleep(1.5 * DAY)
+            clock.wait(2 * DAY)
         assert len(store.records(Table.REFRESH_TOKEN)) < 60
 
 
@@ -257,11 +248,9 @@ async def test_the_background_clears_as_much_in_a_minute_as_there_is(autojump_cl
     for number in range(6_000):
         house.code(f"code {number}")
     clock.wait(300)
-    async with open_turns(store, clock, run_inline) as turns, trio.open_nursery() as nursery:
-        nursery.start_soon(Purge(turns, store, clock, run_sync=run_inline).run, "one", 60.0)
+    async with purging(store, clock):
         await trio.sleep(61)
         assert store.records(Table.CODE) == ()
-        nursery.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize("kind", DURABLE)
@@ -335,10 +324,8 @@ async def test_a_purge_begins_anywhere_among_the_tokens_and_records_only_an_end_
     for number in range(150):  # more than a batch, so that one round has no time for all
         house.code(f"code {number}")
     clock.wait(300)
-    async with open_turns(store, clock, run_inline) as turns, trio.open_nursery() as nursery:
-        nursery.start_soon(Purge(turns, store, clock, run_sync=run_slowly).run, "one", 60.0)
+    async with purging(store, clock, run_sync=run_slowly):
         await trio.sleep(3_600)
-        nursery.cancel_scope.cancel()
     assert set(left) == {0}
     assert begins[0] != b""
 

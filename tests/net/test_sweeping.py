@@ -1,16 +1,15 @@
 """The sweeper erases a salt when its window has passed, not before, and goes on after a failure."""
 
-from collections.abc import Sequence
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import pytest
 import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from ostiary_core import Decision, MemoryStore
-from ostiary_core.events import Event, GraceExpired, LoginRefreshed
+from ostiary_core import MemoryStore
+from ostiary_core.events import GraceExpired
 from ostiary_core.model.records import Session, Table
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.turns.turns import open_turns
@@ -19,55 +18,36 @@ from ostiary_net.upkeep.repeating import repeat
 from ostiary_net.upkeep.sweeping import erase_salts
 from tests.net.conftest import AnyStore
 from tests.support.asks import login_refresh
-from tests.support.stores import Gate, HandClock, PlainStore, registration_of
+from tests.support.stores import BreakingStore, Gate, HandClock, PlainStore, registration_of
 from tests.support.story import given, user
 
 GRACE_SECONDS = 30
 
 
-def rotate_sessions(store: AnyStore, sessions: int = 1) -> list[LoginRefreshed]:
-    """Rotate so many login sessions; return for each the event that presents its spent token."""
-    world, retries = given(user(), store=cast(MemoryStore, store)), []
+def rotate_sessions(store: AnyStore, sessions: int) -> None:
+    world = given(user(), store=cast(MemoryStore, store))
     for _ in range(sessions):
         spent = world.login().tokens.refresh_token
         assert spent is not None
-        retries.append(login_refresh(spent))
-        world.when(retries[-1])
+        world.when(login_refresh(spent))
     assert salts(store) == sessions
-    return retries
 
 
 def salts(store: AnyStore) -> int:
-    return sum(
-        1
-        for record in store.records(Table.SESSION)
-        if isinstance(record, Session) and record.salt is not None
-    )
+    return sum(isinstance(each, Session) and each.salt is not None for each in store.records(Table.SESSION))
 
 
-async def test_a_salt_stays_for_the_whole_window_and_goes_right_after_it(store: AnyStore) -> None:
-    clock = HandClock()
-    rotate_sessions(store)
-    async with open_turns(store, clock, run_inline) as turns:
-        clock.wait(GRACE_SECONDS)
-        assert await erase_salts(turns, store, clock, run_inline) == 0
-        assert salts(store) == 1
-        clock.wait(0.001)
-        assert await erase_salts(turns, store, clock, run_inline) == 1
-        assert salts(store) == 0
-        assert await erase_salts(turns, store, clock, run_inline) == 0
-
-
-async def test_more_sessions_than_one_batch_are_all_swept(
+async def test_salts_stay_for_the_whole_window_and_all_batches_go_right_after_it(
     store: AnyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweeping, "_SESSIONS_A_BATCH", 3)
     clock = HandClock()
     rotate_sessions(store, sessions=7)
-    clock.wait(GRACE_SECONDS + 1)
     async with open_turns(store, clock, run_inline) as turns:
-        assert await erase_salts(turns, store, clock, run_inline) == 7
-    assert salts(store) == 0
+        for seconds, erased, left in ((GRACE_SECONDS, 0, 7), (0.001, 7, 0), (1, 0, 0)):
+            clock.wait(seconds)
+            assert await erase_salts(turns, store, clock, run_inline) == erased
+            assert salts(store) == left
 
 
 async def test_salts_that_a_stopped_sweep_still_waited_for_are_left(autojump_clock: MockClock) -> None:
@@ -84,20 +64,10 @@ async def test_salts_that_a_stopped_sweep_still_waited_for_are_left(autojump_clo
     assert not any(isinstance(event, GraceExpired) for turn in store.turns for event in turn)
 
 
-class Unwilling(PlainStore):
-    """Fails every sweep while it is `unwell`."""
-
-    unwell = True
-
-    def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
-        if self.unwell and any(isinstance(event, GraceExpired) for event in events):
-            raise OSError("no space left on device")
-        return super().turn(events, *more)
-
-
 async def test_a_failure_is_logged_and_tried_again(autojump_clock: MockClock) -> None:
-    store, clock = Unwilling(), HandClock()
+    store, clock = BreakingStore(), HandClock()
     rotate_sessions(store, sessions=3)
+    store.broken = True
     clock.wait(GRACE_SECONDS + 1)
     with capture_logs() as log:
         async with open_turns(store, clock, run_inline) as turns, trio.open_nursery() as nursery:
@@ -107,7 +77,7 @@ async def test_a_failure_is_logged_and_tried_again(autojump_clock: MockClock) ->
             await trio.sleep(31)
             assert [(entry["event"], entry["cause"]) for entry in log] == [("sweep failed", "OSError")]
             assert salts(store) == 3
-            store.unwell = False
+            store.broken = False
             await trio.sleep(30)
             assert salts(store) == 0
             nursery.cancel_scope.cancel()

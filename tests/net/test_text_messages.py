@@ -213,11 +213,6 @@ async def test_an_error_about_an_untrusted_certificate_says_what_to_do() -> None
     assert "url-key" not in str(failed.value)
 
 
-async def test_a_gateway_of_its_own_needs_no_more_than_its_address() -> None:
-    async with open_gateway("http://127.0.0.1:9/", lambda: None, SeededEntropy()) as gateway:
-        assert not gateway.is_local
-
-
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 

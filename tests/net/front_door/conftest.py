@@ -188,24 +188,15 @@ def quart_app() -> QuartTrio:
     app = QuartTrio("door")
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
 
-    async def hello() -> Response:
-        return Response(b"hello")
+    async def answer(path: str) -> Response:
+        if path == "early":
+            return Response(b"who are you?", 401)
+        if path == "slow":
+            await trio.sleep(3)
+        return Response(await request.get_data() if request.method == "POST" else b"hello")
 
-    async def early() -> Response:
-        return Response(b"who are you?", 401)
-
-    async def slow() -> Response:
-        await trio.sleep(3)
-        return Response(b"hello")
-
-    async def echo() -> Response:
-        return Response(await request.get_data())
-
-    app.add_url_rule("/", "hello", hello, methods=["GET"])
-    app.add_url_rule("/early", "early", early, methods=["GET", "POST"])
-    app.add_url_rule("/slow", "slow", slow, methods=["GET"])
-    app.add_url_rule("/echo", "echo", echo, methods=["POST"])
-    app.add_url_rule("/small", "small", echo, methods=["POST"])
+    app.add_url_rule("/", "answer", answer, methods=["GET"], defaults={"path": ""})
+    app.add_url_rule("/<path>", "answer", answer, methods=["GET", "POST"])
     return app
 
 

@@ -19,7 +19,7 @@ import trio.testing
 
 from ostiary_net.front_door import supervising
 from ostiary_net.front_door.lifeline import VARIABLE, Lifeline
-from ostiary_net.front_door.listeners import AddressError, format_listener_url, open_listeners
+from ostiary_net.front_door.listeners import AddressError, open_listeners
 from tests.support.processes import Process
 
 ROOT = Path(__file__).parents[3]
@@ -299,14 +299,6 @@ def test_a_descriptor_that_does_not_listen_is_refused_and_left_open() -> None:
         ):
             pass
         assert other.getsockname()
-
-
-def test_a_unix_socket_is_made_and_removed(tmp_path: Path) -> None:
-    path = tmp_path / "door"
-    for _ in range(2):
-        with open_listeners(f"unix:{path}") as [listener]:
-            assert format_listener_url(listener) == f"unix:{path}"
-    assert not path.exists()
 
 
 @contextmanager
