@@ -93,7 +93,7 @@ def choose_checks(stores: StoreFactory) -> tuple[list[Check], list[str]]:
 
 
 _OPTIONAL: Final[tuple[tuple[str, tuple[str, ...], tuple[Check, ...]], ...]] = (
-    ("lists were", ("page", "items_after", "last_used"), lists.CHECKS),
+    ("lists were", ("page", "items_after", "count_running", "last_used"), lists.CHECKS),
     ("histories of sessions were", ("session_history",), histories.CHECKS),
     ("what expires was", ("find_expired", "forget_entries"), retention.CHECKS),
 )

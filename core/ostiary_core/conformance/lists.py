@@ -30,6 +30,7 @@ def lists_have_the_pages_and_totals_of_the_reference(stores: StoreFactory) -> No
             require(found.total == right.total, f"more or fewer {what} are counted than there are")
             expected = right.items[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
             require(_is_same(found.items, expected), f"page {page} of {what} holds other items")
+    require(store.count_running(now) == reference.count_running(now), "other numbers of sessions are running")
 
 
 def whole_lists_are_read_piece_by_piece(stores: StoreFactory) -> None:

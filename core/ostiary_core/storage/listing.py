@@ -347,6 +347,10 @@ class ListingStore(Protocol):
         """
         ...
 
+    def count_running(self, now: Instant) -> Mapping[SessionKind, int]:
+        """Return the number of running sessions of each kind; of many it may be a minute old."""
+        ...
+
     def session_history(self, session_id: str) -> SessionHistory | None:
         """Return a session with all that happened to it; None if there is no such session."""
         ...

@@ -55,6 +55,12 @@ def items_after_in_memory(store: Plain, listing: Listing[T], last: T | None, now
     return tuple(behind[: listing.page_size])
 
 
+def count_running_in_memory(store: Plain, now: Instant) -> dict[SessionKind, int]:
+    """Return the number of running sessions of each kind."""
+    kinds = [session.kind for session in _online(store, now, of_users_only=False)]
+    return {kind: kinds.count(kind) for kind in SessionKind}
+
+
 def _in_order(store: Plain, listing: Listing[T], now: Instant) -> list[T]:
     kept = [item for item in _items(store, listing.resource, now) if fits(item, listing)]
     # Sorting is stable, so the last field comes first.

@@ -16,10 +16,14 @@ from ostiary_core.model.audit import AuditEntry, Origin, audit_entries
 from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update
 from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.policy import SPECIFICATION, Policy
-from ostiary_core.model.records import Identifier, Key, Record, Session, Table
+from ostiary_core.model.records import Identifier, Key, Record, Session, SessionKind, Table
 from ostiary_core.retention import Expirable, ExpiredBatch, find_expired
 from ostiary_core.storage.listing import USES, Listing, Page
-from ostiary_core.storage.memory_listing import items_after_in_memory, page_in_memory
+from ostiary_core.storage.memory_listing import (
+    count_running_in_memory,
+    items_after_in_memory,
+    page_in_memory,
+)
 from ostiary_core.storage.session_history import EndingQuery, SessionHistory, find_inherited_ending
 
 T = TypeVar("T")
@@ -177,6 +181,10 @@ class MemoryStore:
     def items_after(self, listing: Listing[T], last: T | None, now: Instant) -> tuple[T, ...]:
         """Return the `page_size` items after `last`; the first ones for None."""
         return items_after_in_memory(self, listing, last, now)
+
+    def count_running(self, now: Instant) -> dict[SessionKind, int]:
+        """Return the number of running sessions of each kind."""
+        return count_running_in_memory(self, now)
 
     def session_history(self, session_id: str) -> SessionHistory | None:
         """Return a session with all that happened to it; None if there is no such session."""

@@ -16,7 +16,16 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from ostiary_core.model.instant import MINUTE_MS, Instant
-from ostiary_core.storage.listing import FilterValue, Listing, Match, Page, Sort, contained_text
+from ostiary_core.model.records import SessionKind
+from ostiary_core.storage.listing import (
+    ONLINE_SESSIONS,
+    FilterValue,
+    Listing,
+    Match,
+    Page,
+    Sort,
+    contained_text,
+)
 from ostiary_net.sql.columns import Row, SQLValue
 from ostiary_net.sql.sources import SOURCES, Source
 
@@ -127,6 +136,14 @@ class _ListSQL:
         )
         return statement, (*bindings, EXACT_TOTAL_MAX + 1, limit, offset)
 
+    def count_kinds(self) -> _Statement:
+        """Return the statement that counts sessions of each kind, in one pass over all."""
+        condition, bindings = self._where(self.order, None, by_users=False)
+        of_kind = f"count(*) FILTER (WHERE {self.source.expression('kind')} = ?)"
+        tables = self._tables(finding=True, reading=False)
+        statement = f"SELECT {', '.join([of_kind] * len(SessionKind))} FROM {tables} WHERE {condition}"
+        return statement, (*(kind.value for kind in SessionKind), *bindings)
+
     @property
     def signature(self) -> object:
         """Key of the remembered total, which outlives the present instant."""
@@ -180,10 +197,10 @@ class _ListSQL:
 
 @dataclass(slots=True)
 class _ListCount:
-    """A total, and when it was counted."""
+    """Totals, and when they were counted."""
 
     counted_at: Instant
-    total: int
+    totals: Sequence[int]
     lock: threading.Lock = field(default_factory=threading.Lock)
     """Held by the caller who counts anew."""
 
@@ -232,6 +249,13 @@ class Pager:
         statement = sql.items(sql.order, after, limit=listing.page_size, offset=0, total=EXACT_TOTAL_MAX + 1)
         return tuple(map(sql.source.item.from_row, execute(*statement)))
 
+    def count_running(self, execute: Execute, now: Instant) -> dict[SessionKind, int]:
+        """Return the number of running sessions of each kind."""
+        sql = self._to_sql(Listing(resource=ONLINE_SESSIONS), now)
+        assert sql is not None  # it has no filter that no session could meet
+        totals = self._find_totals((sql.signature, "kinds"), now, lambda: execute(*sql.count_kinds())[0])
+        return dict(zip(SessionKind, totals, strict=True))
+
     def _find_few(self, execute: Execute, sql: _ListSQL, listing: Listing[T]) -> Page[T] | None:
         """Read and count in one pass if all rows are read and few match; None for another list."""
         with self._lock:
@@ -245,30 +269,41 @@ class Pager:
         return Page(tuple(sql.source.item.from_row(row[:-1]) for row in rows), total)
 
     def _find_total(self, execute: Execute, sql: _ListSQL) -> int:
-        """Return the remembered total, or count; others get the old total while one caller counts."""
+        def count() -> Sequence[int]:
+            [[total]] = execute(*sql.count(limit=EXACT_TOTAL_MAX + 1))
+            if total > EXACT_TOTAL_MAX:
+                [[total]] = execute(*sql.count())
+            return (total,)
+
+        return self._find_totals(sql.signature, sql.now, count)[0]
+
+    def _find_totals(
+        self, signature: object, now: Instant, count: Callable[[], Sequence[int]]
+    ) -> Sequence[int]:
+        """Return remembered totals, or count; others get the old totals while one caller counts."""
         with self._lock:
-            known = self._counts.get(sql.signature)
+            known = self._counts.get(signature)
             if known is not None:
-                self._counts.move_to_end(sql.signature)
+                self._counts.move_to_end(signature)
         if known is None:
-            return self._count_list(execute, sql)
-        if known.is_fresh(sql.now) or not known.lock.acquire(blocking=False):
-            return known.total
+            return self._count_anew(signature, now, count)
+        if known.is_fresh(now) or not known.lock.acquire(blocking=False):
+            return known.totals
         try:
-            return self._count_list(execute, sql)
+            return self._count_anew(signature, now, count)
         finally:
             known.lock.release()
 
-    def _count_list(self, execute: Execute, sql: _ListSQL) -> int:
-        [[total]] = execute(*sql.count(limit=EXACT_TOTAL_MAX + 1))
-        if total <= EXACT_TOTAL_MAX:
-            return int(total)
-        [[total]] = execute(*sql.count())
-        with self._lock:
-            self._counts[sql.signature] = _ListCount(sql.now, int(total))
-            while len(self._counts) > _COUNTS_REMEMBERED:
-                self._counts.popitem(last=False)
-        return int(total)
+    def _count_anew(
+        self, signature: object, now: Instant, count: Callable[[], Sequence[int]]
+    ) -> Sequence[int]:
+        totals = tuple(map(int, count()))
+        if sum(totals) > EXACT_TOTAL_MAX:
+            with self._lock:
+                self._counts[signature] = _ListCount(now, totals)
+                while len(self._counts) > _COUNTS_REMEMBERED:
+                    self._counts.popitem(last=False)
+        return totals
 
     # --- from a listing to SQL
 

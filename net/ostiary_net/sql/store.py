@@ -15,7 +15,7 @@ from ostiary_core.model.audit import AuditEntry, Origin, audit_entries
 from ostiary_core.model.decision import Change, Decision
 from ostiary_core.model.instant import MINUTE_MS, SECOND_MS, Instant
 from ostiary_core.model.policy import Policy
-from ostiary_core.model.records import Record, Table
+from ostiary_core.model.records import Record, SessionKind, Table
 from ostiary_core.retention import Expirable, ExpiredBatch, kept_seconds
 from ostiary_core.storage.listing import USES, Listing, Page
 from ostiary_core.storage.session_history import EndingQuery, SessionHistory, find_inherited_ending
@@ -112,6 +112,10 @@ class SQLStore(SummaryTables):
         return self._find(
             lambda reading: self._pager.items_after(reading.execute, listing, last, reading.now), now
         )
+
+    def count_running(self, now: Instant) -> dict[SessionKind, int]:
+        """Return the number of running sessions of each kind; of many it may be a minute old."""
+        return self._find(lambda reading: self._pager.count_running(reading.execute, reading.now), now)
 
     def records(self, table: Table) -> tuple[Record, ...]:
         """Read one table whole, in the order of its key, to inspect a store."""

@@ -13,8 +13,6 @@ from typing import Final, TypeVar
 import trio
 
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.records import SessionKind
-from ostiary_core.storage.listing import ONLINE_SESSIONS, Listing, ListingStore
 from ostiary_net.observability.summaries import (
     ALL_CLIENTS,
     HOUR_MS,
@@ -80,10 +78,8 @@ class Summarising:
                 return
             now = self.clock.now()
             sampled = {
-                SummaryKey(ALL_CLIENTS, hour, Metric.RUNNING, kind.value): Tally(
-                    count_running(self.store, kind, now)
-                )
-                for kind in SessionKind
+                SummaryKey(ALL_CLIENTS, hour, Metric.RUNNING, kind.value): Tally(number)
+                for kind, number in self.store.count_running(now).items()
             }
             self.store.add_tallies(sampled, (), now)
 
@@ -91,9 +87,3 @@ class Summarising:
 
     async def _do(self, work: Callable[[], T]) -> T:
         return await self.run_sync(work, limiter=self._limiter)
-
-
-def count_running(store: ListingStore, kind: SessionKind, now: Instant) -> int:
-    """Return the number of running sessions of a kind."""
-    listing = Listing(resource=ONLINE_SESSIONS, filters={"kind": kind.value}, page_size=1)
-    return store.page(listing, now).total

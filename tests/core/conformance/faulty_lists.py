@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from ostiary_core import Expirable, ExpiredBatch, Instant, MemoryStore
 from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.records import Session, SessionKind, Table
 from ostiary_core.storage.listing import (
     GRANTS,
     USES,
@@ -139,6 +140,14 @@ class LastAgain(MemoryStore):
         return items if last is None or not items else (last, *items)[: listing.page_size]
 
 
+class CountsWhatEnded(MemoryStore):
+    """Counts sessions by their kind, whether they run or have ended."""
+
+    def count_running(self, now: Instant) -> dict[SessionKind, int]:
+        kinds = [session.kind for session in self.records(Table.SESSION) if isinstance(session, Session)]
+        return {kind: kinds.count(kind) for kind in SessionKind}
+
+
 class ConsentsAlone(MemoryStore):
     """Leaves out grants without a consent: running sessions whose scopes were approved beforehand."""
 
@@ -221,6 +230,7 @@ LIST_FAULTS: dict[type[MemoryStore], str] = {
     CaseCounts: "filtered by",
     AnyAlphabetsCase: "searched",
     LastAgain: "come after",
+    CountsWhatEnded: "other numbers of sessions are running",
     ConsentsAlone: "more or fewer grants are counted than there are",
     EndedSessionsOnline: "online",
     LatestEnding: "what ended a session",

@@ -86,3 +86,20 @@ def test_totals_of_more_lists_than_are_kept_are_counted_again(monkeypatch: pytes
     database.total = 11
     assert pager.page(database.execute, Listing(resource=ROLES, search="text 0"), START).total == 11
     assert pager.page(database.execute, Listing(resource=ROLES, search="text 999"), START).total == 10
+
+
+def test_running_sessions_of_all_kinds_are_counted_in_one_pass_and_remembered_if_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    passes: list[str] = []
+
+    def execute(statement: str, bindings: Sequence[SQLValue]) -> list[Any]:
+        passes.append(statement)
+        return [(3, 2, 1, 0)]
+
+    pager = Pager(DIALECT)
+    assert list(pager.count_running(execute, START).values()) == [3, 2, 1, 0]
+    monkeypatch.setattr(paging, "EXACT_TOTAL_MAX", 5)
+    pager.count_running(execute, START)
+    pager.count_running(execute, START)
+    assert len(passes) == 2

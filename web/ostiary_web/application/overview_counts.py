@@ -12,7 +12,6 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import SessionKind
 from ostiary_net.observability.summaries import HOUR_MS, RETRY_SECONDS, Metric, StoreState, Tally, hour_of
 from ostiary_net.turns.ports import ReadingStore
-from ostiary_net.upkeep.summarising import count_running
 from ostiary_web.http.context import RequestContext
 from ostiary_web.server.findings import Finding
 
@@ -147,7 +146,7 @@ def make_overview_query(
         for key, tally in store.summaries(start, span.end, of_clients=True).items():
             if key.what in counted:
                 clients.setdefault(key.client_id, Counts()).add(key.what, key.detail, tally)
-        running = {kind: count_running(store, kind, now) for kind in kinds}
+        running = {kind: number for kind, number in store.count_running(now).items() if kind in kinds}
         if start <= now < span.end:
             for kind, number in running.items():
                 periods[span.place(now)].add(Metric.RUNNING, kind, Tally(number))

@@ -75,9 +75,9 @@ async def ensure_administrator(
 
 def _find_unused(store: ListingStore, now: Instant) -> UnusedAdministrator | None:
     """Return the oldest account if it is the first administrator's and was never used."""
-    users = store.page(Listing(resource=USERS, sort=(Sort("created_at"),), page_size=1), now).items
+    users = store.items_after(Listing(resource=USERS, sort=(Sort("created_at"),), page_size=1), None, now)
     if not users or SUPER_ADMINISTRATOR not in users[0].role_ids or not users[0].must_change_password:
         return None
     sign_ins = {"user_id": users[0].user_id, "kind": FactKind.SESSION_STARTED.value}
-    has_signed_in = store.page(Listing(resource=AUDIT, filters=sign_ins, page_size=1), now).items
+    has_signed_in = store.items_after(Listing(resource=AUDIT, filters=sign_ins, page_size=1), None, now)
     return None if has_signed_in else UnusedAdministrator(users[0].username)
