@@ -167,10 +167,7 @@ campaign(
     seconds_option,
     _only("--fault"),
     click.option(
-        "--postgres",
-        default="",
-        metavar="URL",
-        help="PostgreSQL to use; each round makes a database",
+        "--postgres", default="", metavar="URL", help="PostgreSQL to use; each round makes a database"
     ),
 )
 campaign(

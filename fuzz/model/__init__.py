@@ -88,7 +88,7 @@ class Model:
         imported: set[str | None] = set()
         for place, part in enumerate(call.parts):
             able = len(administration.find_able_administrators(rehearsed))
-            verdict_of_part = _apply(rehearsed, part, now, Answer(kind=AnswerKind.DONE, sub=f"new {place}"))
+            verdict_of_part = _apply(rehearsed, part, now, Answer(AnswerKind.DONE, sub=f"new {place}"))
             recorded |= is_recorded(verdict_of_part)
             if part.verb is Verb.IMPORT_USER and part.replaces:
                 if part.username in imported and verdict_of_part.answer.kind is not AnswerKind.REFUSED:
@@ -103,16 +103,14 @@ class Model:
         if faults:
             return refuse(",".join(faults), "a batch that is refused in part is refused as a whole"), recorded
         shown = (
-            given.parts
-            if given.kind is AnswerKind.BATCH
-            else (Answer(kind=AnswerKind.DONE),) * len(call.parts)
+            given.parts if given.kind is AnswerKind.BATCH else (Answer(AnswerKind.DONE),) * len(call.parts)
         )
         parts = zip(call.parts, shown, strict=True)
         held = [user.roles for user in self.realm.users.values()]
         self.realm.before_batch = began
         answers = tuple(_apply(self.realm, part, now, one).answer for part, one in parts)
         self.realm.before_batch = None
-        done = Answer(kind=AnswerKind.BATCH, parts=answers)
+        done = Answer(AnswerKind.BATCH, parts=answers)
         if moves_roles(call):
             moved = sum(
                 user.roles != before for user, before in zip(self.realm.users.values(), held, strict=True)

@@ -32,7 +32,7 @@ def sign_in(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         return refuse("A1002", "wrong password, or disabled")
     if user.has_factor or realm.requires_factor(user):
         realm.tickets[given.secret or ""] = Ticket(user, now)
-        asked = Answer(kind=AnswerKind.ASKED, secret=given.secret, sets_up=not user.has_factor)
+        asked = Answer(AnswerKind.ASKED, secret=given.secret, sets_up=not user.has_factor)
         clause = "a password alone gives a ticket" if user.has_factor else "a second factor must be set up"
         return Verdict(asked, clause)
     session = realm.begin(None, user, frozenset(), LOGIN_SECONDS, call, now, given)
@@ -43,7 +43,7 @@ def login(realm: Realm, session: Session, now: int, clause: str) -> Verdict:
     issued = realm.answer_of_session(session, now)
     user = session.user
     answer = Answer(
-        kind=AnswerKind.LOGIN,
+        AnswerKind.LOGIN,
         access=issued.access,
         refresh=issued.refresh,
         expires_in=issued.expires_in,
@@ -100,11 +100,11 @@ def show_account(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if call.choice is not None:
         require_permission(realm, call, now, call.choice)
     if call.login is None:
-        everything = Answer(kind=AnswerKind.PROFILE, permissions=ALL_PERMISSIONS)
+        everything = Answer(AnswerKind.PROFILE, permissions=ALL_PERMISSIONS)
         return Verdict(everything, "the operator may do everything")
     user = realm.require_login(call, now, any_password=True, by_token=call.choice is not None)
     allowed = tuple(sorted(find_allowed(realm, call, now)))
-    profile = Answer(kind=AnswerKind.PROFILE, sub=user.user_id, username=user.username, permissions=allowed)
+    profile = Answer(AnswerKind.PROFILE, sub=user.user_id, username=user.username, permissions=allowed)
     return Verdict(profile, "people are told who they are and what they may do")
 
 

@@ -97,7 +97,7 @@ def register_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         user_id, call.username or "", call.password or "", roles=roles, must_change_password=must_change
     )
     realm.users[user_id].locale = read_sent(call, "locale", None)
-    return Verdict(Answer(kind=AnswerKind.USER, sub=user_id, username=call.username), "a new account")
+    return Verdict(Answer(AnswerKind.USER, sub=user_id, username=call.username), "a new account")
 
 
 def import_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:

@@ -27,12 +27,12 @@ def register_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdic
         return refuse("A0409", "a client identifier is never given out again")
     secret = realm.new(given.secret)
     realm.clients[client_id] = Client(client_id, secret, ClientSettings(**call.settings))
-    return Verdict(Answer(kind=AnswerKind.SECRET, client_id=client_id, secret=secret), "a new client")
+    return Verdict(Answer(AnswerKind.SECRET, client_id=client_id, secret=secret), "a new client")
 
 
 def answer_of_client(client: Client) -> Answer:
     """Return the answer that shows a client to an administrator."""
-    return Answer(kind=AnswerKind.DONE, client_id=client.client_id)
+    return Answer(AnswerKind.DONE, client_id=client.client_id)
 
 
 def find_client(realm: Realm, call: Call, now: int) -> Client:
@@ -114,7 +114,7 @@ def show_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         return refuse("A0404", "no such client")
     else:
         noted = (client.used_at, client.old_used_at, client.wrong, client.wrong_at)
-    answer = Answer(kind=AnswerKind.DONE, client_id=call.client_id, noted=noted)
+    answer = Answer(AnswerKind.DONE, client_id=call.client_id, noted=noted)
     return Verdict(answer, "a client is shown, with what became of its secrets")
 
 
@@ -166,7 +166,7 @@ def reset_secret(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     require_fields_in_order(call)
     keeps = bool(call.keep_seconds)
     set_secret(client, realm.new(given.secret), now, call.keep_seconds or 0)
-    answer = Answer(kind=AnswerKind.SECRET, client_id=client.client_id, secret=client.secret)
+    answer = Answer(AnswerKind.SECRET, client_id=client.client_id, secret=client.secret)
     if keeps:
         return Verdict(answer, "client secret reset: the old one works until its time is over")
     return Verdict(answer, "client secret reset: issued tokens are unaffected")

@@ -84,13 +84,13 @@ def issue_code(
     text = realm.new(given.code)
     realm.codes[text] = Code(client, user, call.redirect_uri or "", call.challenge or "", scope, now)
     redirect = make_redirect(call.redirect_uri or "", "code=CODE", call.state)
-    return Verdict(Answer(kind=AnswerKind.CODE, code=text, redirect=redirect), clause)
+    return Verdict(Answer(AnswerKind.CODE, code=text, redirect=redirect), clause)
 
 
 def deny(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     check_request(realm, call, now)
     redirect = make_redirect(call.redirect_uri or "", "error=access_denied", call.state)
-    return Verdict(Answer(kind=AnswerKind.DENIED, redirect=redirect), "user denies")
+    return Verdict(Answer(AnswerKind.DENIED, redirect=redirect), "user denies")
 
 
 def withdraw(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:

@@ -14,7 +14,7 @@ def invite_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     text = given.code or ""
     realm.invitations.append(Invitation(text, user, now))
     shown = text if len(text) > 43 else "(a link)"
-    return Verdict(Answer(kind=AnswerKind.DONE, code=shown), "an invitation is shown once")
+    return Verdict(Answer(AnswerKind.DONE, code=shown), "an invitation is shown once")
 
 
 def accept_invitation(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:

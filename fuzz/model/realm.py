@@ -211,7 +211,7 @@ class Realm:
     def answer_of_session(self, session: Session, now: int) -> Answer:
         pair = session.pairs[-1]
         return Answer(
-            kind=AnswerKind.TOKENS,
+            AnswerKind.TOKENS,
             access=pair.access,
             refresh=pair.refresh,
             expires_in=(pair.access_until - now) // SECOND_MS,

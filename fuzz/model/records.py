@@ -242,12 +242,12 @@ def require_fields_in_order(call: Call, **stored: tuple[object, object]) -> None
 
 def answer_of_user(user: User) -> Answer:
     """Return the answer that shows an account to an administrator."""
-    return Answer(kind=AnswerKind.USER, sub=user.user_id, username=user.username)
+    return Answer(AnswerKind.USER, sub=user.user_id, username=user.username)
 
 
 def offer_scope(client: Client, scope: frozenset[str], ask: bool) -> Answer:
     """Return the answer that the consent page is built from."""
-    return Answer(kind=AnswerKind.OFFERED, client_id=client.client_id, scope=tuple(sorted(scope)), ask=ask)
+    return Answer(AnswerKind.OFFERED, client_id=client.client_id, scope=tuple(sorted(scope)), ask=ask)
 
 
 def make_redirect(redirect_uri: str, result: str, state: str | None) -> str:
@@ -256,8 +256,8 @@ def make_redirect(redirect_uri: str, result: str, state: str | None) -> str:
     return f"{redirect_uri}{joint}{result}" + (f"&state={state}" if state is not None else "")
 
 
-DONE: Final = Answer(kind=AnswerKind.DONE)
-INACTIVE: Final = Answer(kind=AnswerKind.INACTIVE)
+DONE: Final = Answer(AnswerKind.DONE)
+INACTIVE: Final = Answer(AnswerKind.INACTIVE)
 STRANGER: Final = refuse("invalid_client", "client authentication failed")
 OVERTAKEN: Final = refuse("A0409", "the password changed while it was verified: to be asked again")
 NOT_REGISTERED: Final = refuse("unauthorized_client", "the client does not register the requested grant")

@@ -16,7 +16,7 @@ from fuzz.shared.odd_fields import faults_of, is_odd
 
 
 def role_known(permissions: frozenset[str], clause: str) -> Verdict:
-    return Verdict(Answer(kind=AnswerKind.ROLE, permissions=tuple(sorted(permissions))), clause)
+    return Verdict(Answer(AnswerKind.ROLE, permissions=tuple(sorted(permissions))), clause)
 
 
 def register_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:

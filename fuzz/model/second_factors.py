@@ -35,7 +35,7 @@ def offer(user: User, given: Answer) -> Verdict:
         return refuse("A0409", "one second factor at a time")
     kept = 0 if user.factor is None else user.factor.ticket_at
     user.factor = Factor(given.secret or "", {*given.codes}, ticket_at=kept)
-    return Verdict(Answer(kind=AnswerKind.FACTOR, secret=given.secret, codes=given.codes), "offered once")
+    return Verdict(Answer(AnswerKind.FACTOR, secret=given.secret, codes=given.codes), "offered once")
 
 
 def confirm_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
@@ -64,7 +64,7 @@ def renew_codes(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user = spend_with_password(realm, call, now)
     assert user.factor is not None
     user.factor.recovery = {*given.codes}
-    return Verdict(Answer(kind=AnswerKind.FACTOR, codes=given.codes), "new recovery codes end nothing")
+    return Verdict(Answer(AnswerKind.FACTOR, codes=given.codes), "new recovery codes end nothing")
 
 
 def prove(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:

@@ -34,7 +34,7 @@ def request_text_code(realm: Realm, call: Call, now: int, given: Answer) -> Verd
     text = given.code or ""
     shown = text if len(text) == 6 and text.isdecimal() else "(six digits)"
     sent = send(realm, call, user, now, shown)
-    answer = Answer(kind=AnswerKind.DONE, code=shown if sent else None)
+    answer = Answer(AnswerKind.DONE, code=shown if sent else None)
     return Verdict(answer, "a code is sent to whom it may concern, once a minute and ten times a day")
 
 

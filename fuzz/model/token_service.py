@@ -119,7 +119,7 @@ def introspect(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         return Verdict(INACTIVE, "an expired, spent or revoked token is inactive")
     session, pair = held.session, held.session.pairs[held.generation]
     active = Answer(
-        kind=AnswerKind.ACTIVE,
+        AnswerKind.ACTIVE,
         client_id=client.client_id,
         scope=tuple(sorted(pair.scope if held.is_access else session.scope)),
         bearer=held.is_access,
@@ -154,5 +154,5 @@ def user_info(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         return refuse("A0430", "user-info: the token lacks user.read")
     user = session.user
     fields = (user.name, user.picture, user.locale)
-    profile = Answer(kind=AnswerKind.PROFILE, sub=user.user_id, username=user.username, profile=fields)
+    profile = Answer(AnswerKind.PROFILE, sub=user.user_id, username=user.username, profile=fields)
     return Verdict(profile, "user-info: the profile")

@@ -24,12 +24,7 @@ from fuzz.shared.campaign import (
 from fuzz.shared.invariants import READ_ALIKE, Violation
 from fuzz.shared.selftest import SEED, run_selftest
 
-TARGETS: Final = (
-    *of_requests.TARGETS,
-    *of_cookies.TARGETS,
-    *of_addresses.TARGETS,
-    *of_sheets.TARGETS,
-)
+TARGETS: Final = (*of_requests.TARGETS, *of_cookies.TARGETS, *of_addresses.TARGETS, *of_sheets.TARGETS)
 FAULTS: Final = read_faults(Path(__file__).with_name("faults.txt"))
 """Known mistakes of readers."""
 _EXAMPLES_A_ROUND: Final = 400

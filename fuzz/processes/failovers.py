@@ -154,14 +154,7 @@ class Campaign:
             await trio.sleep(0.05)
 
 
-def run(
-    seed: int,
-    rounds: int,
-    seconds: float,
-    mishaps: Sequence[str],
-    strict: bool,
-    debian: bool,
-) -> int:
+def run(seed: int, rounds: int, seconds: float, mishaps: Sequence[str], strict: bool, debian: bool) -> int:
     """Let so many mishaps happen, for at most so many seconds; return 0 if nothing was lost."""
     names = choose_names("mishap", mishaps, MISHAPS)
     print(f"seed {seed}, {rounds:,} mishaps", flush=True)

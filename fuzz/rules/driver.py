@@ -127,7 +127,7 @@ class Driver:
             self.store.crashing = False
         for place, (number, call) in enumerate(numbered):
             decision = None if decisions is None else decisions[place]
-            answer = Answer(kind=AnswerKind.FAILED) if decision is None else answer_of(call, decision)
+            answer = Answer(AnswerKind.FAILED) if decision is None else answer_of(call, decision)
             event = batch[place] if place < len(batch) else None
             turn.outcomes.append(Outcome(number, call, event, decision, answer))
         return turn

@@ -139,13 +139,7 @@ class InvariantChecker:
     # --- endings
 
     def _note_endings(
-        self,
-        call: Call,
-        now: int,
-        answer: Answer,
-        decision: Decision,
-        place: Place | None,
-        use: Use,
+        self, call: Call, now: int, answer: Answer, decision: Decision, place: Place | None, use: Use
     ) -> None:
         """Record the sessions and codes that an acknowledged call ended."""
         history = self.history
@@ -227,7 +221,7 @@ class InvariantChecker:
         for generation in generations:
             pair = session.pairs[generation]
             access = Place(session, generation, is_access=True)
-            asked = Call(verb=Verb.USER_INFO, token=pair.access)
+            asked = Call(Verb.USER_INFO, token=pair.access)
             if self.driver.ask(asked, now).error != "A1001":
                 live[True] += 1
                 yield from faults_of_honouring(Verb.USER_INFO, access, now, self.dead)
@@ -235,7 +229,7 @@ class InvariantChecker:
             if pair.refresh is None or client is None or not client.enabled or client.deleted:
                 continue
             asked = Call(
-                verb=Verb.INTROSPECT, client_id=client.client_id, secret=client.secret, token=pair.refresh
+                Verb.INTROSPECT, client_id=client.client_id, secret=client.secret, token=pair.refresh
             )
             if self.driver.ask(asked, now).kind is AnswerKind.ACTIVE:
                 live[False] += 1

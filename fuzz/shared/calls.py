@@ -317,15 +317,15 @@ def moves_roles(call: Call) -> bool:
 
 def refusal(error: str) -> Answer:
     """Return a refusal with this error."""
-    return Answer(kind=AnswerKind.REFUSED, error=error)
+    return Answer(AnswerKind.REFUSED, error=error)
 
 
 def consent_of(address: str) -> Answer:
     """Return the answer that the address of a consent's redirect contains."""
     code = dict(parse_qsl(urlsplit(address).query)).get("code")
     if code is None:
-        return Answer(kind=AnswerKind.DENIED, redirect=address)
-    return Answer(kind=AnswerKind.CODE, code=code, redirect=address.replace(f"code={code}", "code=CODE"))
+        return Answer(AnswerKind.DENIED, redirect=address)
+    return Answer(AnswerKind.CODE, code=code, redirect=address.replace(f"code={code}", "code=CODE"))
 
 
 def canonical_codes(codes: Iterable[str]) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ def answer_of(call: Call, decision: Decision) -> Answer:
             return _tokens(AnswerKind.TOKENS, issued, decision, None, must_change_password=False)
         case PersonalTokenIssued(session, token):
             return Answer(
-                kind=AnswerKind.TOKENS,
+                AnswerKind.TOKENS,
                 access=token.reveal(),
                 expires_in=whole_seconds(session.expires_at - session.started_at),
                 scope=tuple(sorted(session.scopes)),
@@ -64,18 +64,18 @@ def answer_of(call: Call, decision: Decision) -> Answer:
                 AnswerKind.LOGIN, login.tokens, decision, login.user_id, login.must_change_password
             )
         case SecondFactorAsked(ticket, sets_up):
-            return Answer(kind=AnswerKind.ASKED, secret=ticket.reveal(), sets_up=sets_up)
+            return Answer(AnswerKind.ASKED, secret=ticket.reveal(), sets_up=sets_up)
         case SecondFactorOffered(secret, codes):
             return Answer(
-                kind=AnswerKind.FACTOR,
+                AnswerKind.FACTOR,
                 secret=secret.reveal(),
                 codes=canonical_codes(code.reveal() for code in codes),
             )
         case RecoveryCodesDrawn(codes):
-            return Answer(kind=AnswerKind.FACTOR, codes=canonical_codes(code.reveal() for code in codes))
+            return Answer(AnswerKind.FACTOR, codes=canonical_codes(code.reveal() for code in codes))
         case TokenActive() as active:
             return Answer(
-                kind=AnswerKind.ACTIVE,
+                AnswerKind.ACTIVE,
                 client_id=active.client_id,
                 scope=tuple(sorted(active.scopes)),
                 bearer=active.is_access_token,
@@ -84,17 +84,17 @@ def answer_of(call: Call, decision: Decision) -> Answer:
                 username=active.username,
             )
         case TokenInactive():
-            return Answer(kind=AnswerKind.INACTIVE)
+            return Answer(AnswerKind.INACTIVE)
         case Profile() as profile:
             return Answer(
-                kind=AnswerKind.PROFILE,
+                AnswerKind.PROFILE,
                 sub=profile.user_id,
                 username=profile.username,
                 profile=(profile.name, profile.avatar_url, profile.locale),
             )
         case AuthorizationOffered() as offer:
             return Answer(
-                kind=AnswerKind.OFFERED,
+                AnswerKind.OFFERED,
                 client_id=offer.client_id,
                 scope=tuple(sorted(each.scope for each in offer.scopes)),
                 ask=offer.consent_required,
@@ -104,42 +104,41 @@ def answer_of(call: Call, decision: Decision) -> Answer:
         case ConsentRefused(redirect_to):
             return consent_of(redirect_to)
         case SecretIssued(client, secret):
-            return Answer(kind=AnswerKind.SECRET, client_id=client.client_id, secret=secret.reveal())
+            return Answer(AnswerKind.SECRET, client_id=client.client_id, secret=secret.reveal())
         case UserKnown(user):
-            return Answer(kind=AnswerKind.USER, sub=user.user_id, username=user.username)
+            return Answer(AnswerKind.USER, sub=user.user_id, username=user.username)
         case RoleKnown(role):
-            return Answer(kind=AnswerKind.ROLE, permissions=tuple(sorted(role.permissions)))
+            return Answer(AnswerKind.ROLE, permissions=tuple(sorted(role.permissions)))
         case BatchDone(replies):
             pairs = zip(call.parts, replies, strict=True)
             return Answer(
-                kind=AnswerKind.BATCH,
-                parts=tuple(answer_of(part, Decision(reply)) for part, reply in pairs),
+                AnswerKind.BATCH, parts=tuple(answer_of(part, Decision(reply)) for part, reply in pairs)
             )
         case BatchRefused(refusals):
             return refusal(",".join(f"{place}:{MEANINGS[refused.why].code}" for place, refused in refusals))
         case ClientKnown(client) if call.verb is Verb.SHOW_CLIENT:
             used = (client.secret_used_at, client.old_secret_used_at)
             noted = (*used, client.wrong_secrets, client.wrong_secret_at)
-            return Answer(kind=AnswerKind.DONE, client_id=client.client_id, noted=noted)
+            return Answer(AnswerKind.DONE, client_id=client.client_id, noted=noted)
         case ClientKnown(client):
-            return Answer(kind=AnswerKind.DONE, client_id=client.client_id)
+            return Answer(AnswerKind.DONE, client_id=client.client_id)
         case AccountKnown() as account:
             owner, allowed = account.user, tuple(sorted(account.permissions))
             return Answer(
-                kind=AnswerKind.PROFILE,
+                AnswerKind.PROFILE,
                 sub=None if owner is None else owner.user_id,
                 username=None if owner is None else owner.username,
                 permissions=allowed,
             )
         case TextCodeDrawn() as drawn:
             code = drawn.code
-            return Answer(kind=AnswerKind.DONE, code=None if code is None else code.reveal())
+            return Answer(AnswerKind.DONE, code=None if code is None else code.reveal())
         case InvitationIssued(_, token):
-            return Answer(kind=AnswerKind.DONE, code=token.reveal())
+            return Answer(AnswerKind.DONE, code=token.reveal())
         case Done() | IdentityConfirmed():
-            return Answer(kind=AnswerKind.DONE)
+            return Answer(AnswerKind.DONE)
         case _:
-            return Answer(kind=AnswerKind.FAILED, error=type(decision.reply).__name__)
+            return Answer(AnswerKind.FAILED, error=type(decision.reply).__name__)
 
 
 def _tokens(
@@ -151,7 +150,7 @@ def _tokens(
 ) -> Answer:
     began = (fact.session_id for fact in decision.facts if fact.kind is FactKind.SESSION_STARTED)
     return Answer(
-        kind=kind,
+        kind,
         access=issued.access_token.reveal(),
         refresh=None if issued.refresh_token is None else issued.refresh_token.reveal(),
         expires_in=issued.expires_in_seconds,

@@ -52,7 +52,7 @@ def call_of(history: History, step: Step) -> Call:
     """Return the call that `step` makes, with every reference resolved and every twist applied."""
     verb = step.verb
     base = Call(
-        verb=verb,
+        verb,
         user_agent=step.agent,
         login=None if step.by is None else _text(history, step.by),
         waited_ms=step.waited,
@@ -276,8 +276,7 @@ def _client_call(history: History, step: Step, base: Call) -> Call:
     elif step.twist is Twist.OTHER_URI:
         redirect_uri = f"{redirect_uri}/"
     return call._replace(
-        verifier=verifier,
-        redirect_uri=None if step.twist is Twist.WITHOUT_URI else redirect_uri,
+        verifier=verifier, redirect_uri=None if step.twist is Twist.WITHOUT_URI else redirect_uri
     )
 
 

@@ -44,10 +44,7 @@ def _missing(field: str) -> dict[str, OddFields]:
 _UNKNOWN: Final = {"unknown": OddFields({"colour": "red"}, ("colour",))}
 _UNSEEN: Final = ("\u3164", "a\u115f", "\u2800", "a\ufe0f")
 """Texts with characters that have no visible form."""
-_NAME: Final = {
-    **_missing("name"),
-    **_odd("name", None, 7, "", " \t ", "n" * 101, "two\nlines", *_UNSEEN),
-}
+_NAME: Final = {**_missing("name"), **_odd("name", None, 7, "", " \t ", "n" * 101, "two\nlines", *_UNSEEN)}
 _SENT_BACK: Final = {"id": "anything", "createdAt": "2026-01-01T00:00:00Z", "updatedAt": None}
 _ONLY_SHOWN: Final = tuple(_SENT_BACK)
 
@@ -123,10 +120,7 @@ OF_ROLES: Final = {
     **_one("another-permission", {"permissions": ["iam.everything"]}, "permissions.0"),
     "sent-back": OddFields({"id": "anything", "builtIn": True}, ("id", "builtIn"), is_for_change=True),
 }
-OF_RESETS: Final = {
-    **_UNKNOWN,
-    **_odd("keepOldForSeconds", 1, 59, -1, 2_592_001, "60", 60.0, None, True),
-}
+OF_RESETS: Final = {**_UNKNOWN, **_odd("keepOldForSeconds", 1, 59, -1, 2_592_001, "60", 60.0, None, True)}
 
 ODD_FIELDS: Final[Mapping[Verb, Mapping[str, OddFields]]] = {
     **dict.fromkeys((Verb.REGISTER_CLIENT, Verb.CHANGE_CLIENT, Verb.IMPORT_CLIENT), OF_CLIENTS),

@@ -23,7 +23,7 @@ _CODE: Final = re.compile(rb"<dd><code>([A-E][0-9]{4})</code></dd>")
 def answer_of(call: Call, response: Response) -> Answer:
     """Return the answer in a response; `FAILED` for a failure of the server."""
     if response.status >= 500:
-        return Answer(kind=AnswerKind.FAILED, error=str(response.json().get("code", "")))
+        return Answer(AnswerKind.FAILED, error=str(response.json().get("code", "")))
     if call.verb is Verb.RECALL:
         return _page_answer(call, response)
     content = response.json()
@@ -36,13 +36,13 @@ def answer_of(call: Call, response: Response) -> Answer:
 
 def _service_answer(call: Call, content: dict[str, Any]) -> Answer:
     if call.verb is Verb.REVOKE:
-        return Answer(kind=AnswerKind.DONE)
+        return Answer(AnswerKind.DONE)
     scope = tuple(sorted(str(content.get("scope", "")).split()))
     if call.verb is Verb.INTROSPECT:
         if not content.get("active"):
-            return Answer(kind=AnswerKind.INACTIVE)
+            return Answer(AnswerKind.INACTIVE)
         return Answer(
-            kind=AnswerKind.ACTIVE,
+            AnswerKind.ACTIVE,
             client_id=content.get("client_id"),
             scope=scope,
             bearer=content.get("token_type") == "Bearer",
@@ -51,7 +51,7 @@ def _service_answer(call: Call, content: dict[str, Any]) -> Answer:
             username=content.get("username"),
         )
     return Answer(
-        kind=AnswerKind.TOKENS,
+        AnswerKind.TOKENS,
         access=content.get("access_token"),
         refresh=content.get("refresh_token"),
         expires_in=content.get("expires_in"),
@@ -64,26 +64,26 @@ def _envelope_answer(call: Call, data: Any) -> Answer:
         case Verb.USER_INFO:
             fields = (data.get("name"), None, data.get("locale"))
             return Answer(
-                kind=AnswerKind.PROFILE, sub=data.get("sub"), username=data.get("username"), profile=fields
+                AnswerKind.PROFILE, sub=data.get("sub"), username=data.get("username"), profile=fields
             )
         case Verb.SHOW_ACCOUNT:
             return Answer(
-                kind=AnswerKind.PROFILE,
+                AnswerKind.PROFILE,
                 sub=data.get("id"),
                 username=data.get("username"),
                 permissions=tuple(sorted(data.get("permissions", ()))),
             )
         case Verb.SIGN_IN if data.get("secondFactorRequired"):
             return Answer(
-                kind=AnswerKind.ASKED, secret=data.get("ticket"), sets_up=bool(data.get("setUpRequired"))
+                AnswerKind.ASKED, secret=data.get("ticket"), sets_up=bool(data.get("setUpRequired"))
             )
         case Verb.BEGIN_FACTOR | Verb.OFFER_FACTOR | Verb.RENEW_CODES:
             codes = canonical_codes(data.get("recoveryCodes", ()))
-            return Answer(kind=AnswerKind.FACTOR, secret=data.get("secret"), codes=codes)
+            return Answer(AnswerKind.FACTOR, secret=data.get("secret"), codes=codes)
         case Verb.CREATE_TOKEN:
             times = [datetime.fromisoformat(str(data.get(name))) for name in ("createdAt", "expiresAt")]
             return Answer(
-                kind=AnswerKind.TOKENS,
+                AnswerKind.TOKENS,
                 access=data.get("token"),
                 expires_in=round((times[1] - times[0]).total_seconds()),
                 scope=tuple(sorted(data.get("permissions", ()))),
@@ -91,7 +91,7 @@ def _envelope_answer(call: Call, data: Any) -> Answer:
             )
         case Verb.SIGN_IN | Verb.REFRESH_LOGIN | Verb.ENTER_FACTOR:
             return Answer(
-                kind=AnswerKind.LOGIN,
+                AnswerKind.LOGIN,
                 access=data.get("accessToken"),
                 refresh=data.get("refreshToken"),
                 expires_in=data.get("expiresIn"),
@@ -101,36 +101,32 @@ def _envelope_answer(call: Call, data: Any) -> Answer:
             scopes = tuple(sorted(each["scope"] for each in data.get("scopes", ())))
             client = data.get("client", {}).get("clientId")
             return Answer(
-                kind=AnswerKind.OFFERED, client_id=client, scope=scopes, ask=bool(data["consentRequired"])
+                AnswerKind.OFFERED, client_id=client, scope=scopes, ask=bool(data["consentRequired"])
             )
         case Verb.APPROVE | Verb.DENY:
             return consent_of(str(data.get("redirectTo")))
         case Verb.REGISTER_ROLE | Verb.CHANGE_ROLE:
-            return Answer(kind=AnswerKind.ROLE, permissions=tuple(sorted(data.get("permissions", ()))))
+            return Answer(AnswerKind.ROLE, permissions=tuple(sorted(data.get("permissions", ()))))
         case Verb.BATCH if isinstance(data, list):
             parts = zip(call.parts, data, strict=True)
-            return Answer(
-                kind=AnswerKind.BATCH, parts=tuple(_envelope_answer(part, each) for part, each in parts)
-            )
+            return Answer(AnswerKind.BATCH, parts=tuple(_envelope_answer(part, each) for part, each in parts))
         case Verb.BATCH if moves_roles(call):
-            done = (Answer(kind=AnswerKind.DONE),) * len(call.parts)
-            return Answer(kind=AnswerKind.BATCH, parts=done, noted=(data.get("changed"),))
+            done = (Answer(AnswerKind.DONE),) * len(call.parts)
+            return Answer(AnswerKind.BATCH, parts=done, noted=(data.get("changed"),))
         case Verb.BATCH:
-            return Answer(
-                kind=AnswerKind.BATCH, parts=(Answer(kind=AnswerKind.DONE),) * int(data.get("deleted", 0))
-            )
+            return Answer(AnswerKind.BATCH, parts=(Answer(AnswerKind.DONE),) * int(data.get("deleted", 0)))
         case Verb.REGISTER_USER | Verb.ENABLE_USER | Verb.DISABLE_USER | Verb.CHANGE_USER:
-            return Answer(kind=AnswerKind.USER, sub=data.get("id"), username=data.get("username"))
+            return Answer(AnswerKind.USER, sub=data.get("id"), username=data.get("username"))
         case Verb.REGISTER_CLIENT | Verb.RESET_SECRET:
-            return Answer(kind=AnswerKind.SECRET, client_id=call.client_id, secret=data.get("secret"))
+            return Answer(AnswerKind.SECRET, client_id=call.client_id, secret=data.get("secret"))
         case Verb.INVITE_USER:
-            return Answer(kind=AnswerKind.DONE, code=str(data.get("url")).rpartition("#")[2])
+            return Answer(AnswerKind.DONE, code=str(data.get("url")).rpartition("#")[2])
         case Verb.FORCE_OUT_CLIENT:
-            return Answer(kind=AnswerKind.DONE, client_id=call.client_id)
+            return Answer(AnswerKind.DONE, client_id=call.client_id)
         case Verb.CHANGE_CLIENT | Verb.ENABLE_CLIENT | Verb.DISABLE_CLIENT | Verb.END_OLD_SECRET:
-            return Answer(kind=AnswerKind.DONE, client_id=data.get("clientId"))
+            return Answer(AnswerKind.DONE, client_id=data.get("clientId"))
         case _:
-            return Answer(kind=AnswerKind.DONE)
+            return Answer(AnswerKind.DONE)
 
 
 def _page_answer(call: Call, response: Response) -> Answer:
@@ -144,11 +140,7 @@ def _page_answer(call: Call, response: Response) -> Answer:
         return refusal("A1004")
     if response.status == 303:
         return consent_of(location)
-    return (
-        refusal(code_of_page(response))
-        if response.status >= 400
-        else Answer(kind=AnswerKind.OFFERED, ask=True)
-    )
+    return refusal(code_of_page(response)) if response.status >= 400 else Answer(AnswerKind.OFFERED, ask=True)
 
 
 def code_of_page(response: Response) -> str:

@@ -112,17 +112,17 @@ def answer_of_import(call: Call, response: Response) -> Answer:
     data = response.data
     rows = tuple(data.get(name) for name in ("created", "updated", "unchanged"))
     if rows == (0, 0, 1) and call.replaces:
-        return Answer(kind=AnswerKind.DONE)
+        return Answer(AnswerKind.DONE)
     if rows != (1, 0, 0) and not (rows == (0, 1, 0) and call.replaces):
-        return Answer(kind=AnswerKind.FAILED, error=json.dumps(data))
+        return Answer(AnswerKind.FAILED, error=json.dumps(data))
     if call.verb in _PEOPLE:
-        return Answer(kind=AnswerKind.USER, username=call.username)
+        return Answer(AnswerKind.USER, username=call.username)
     if call.verb in _ROLES:
-        return Answer(kind=AnswerKind.ROLE, permissions=tuple(sorted(call.permissions or ())))
+        return Answer(AnswerKind.ROLE, permissions=tuple(sorted(call.permissions or ())))
     if data["updated"]:
-        return Answer(kind=AnswerKind.DONE, client_id=call.client_id)
+        return Answer(AnswerKind.DONE, client_id=call.client_id)
     secrets = {each["clientId"]: each["secret"] for each in data.get("secrets", ())}
-    return Answer(kind=AnswerKind.SECRET, client_id=call.client_id, secret=secrets.get(call.client_id or ""))
+    return Answer(AnswerKind.SECRET, client_id=call.client_id, secret=secrets.get(call.client_id or ""))
 
 
 def picture_of(random: Random) -> bytes:

@@ -213,7 +213,7 @@ class Callers:
                 is_good = desk.token not in self.exchanges.turned_away
                 if desk.token is not None and is_good and now < desk.since + DESK_SECONDS:
                     return desk.token
-                call = Call(verb=Verb.SIGN_IN, username=name, password=DESK_PASSWORD, user_agent=name)
+                call = Call(Verb.SIGN_IN, username=name, password=DESK_PASSWORD, user_agent=name)
                 where = attempt % len(self.instances)
                 answer = await self._ask_at_desk(call, where)
                 if answer is not None and answer.kind is AnswerKind.ASKED:

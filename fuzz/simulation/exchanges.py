@@ -224,7 +224,7 @@ class Exchanges:
                 issued_at=Instant(instance.latest()),
                 signature=random.randbytes(32),
             )
-            forged = Call(verb=Verb.ENTER_FACTOR, token=ticket.text().reveal(), text_code="000000")
+            forged = Call(Verb.ENTER_FACTOR, token=ticket.text().reveal(), text_code="000000")
             response = await self.ask_aside(
                 request_of(forged, by_form=False), random.choice(STRANGERS), instance
             )

@@ -222,7 +222,7 @@ def _login_in_cookies(response: Response) -> Answer:
     access, *attributes = cookies.get("ostiary_access", "").split("; ")
     seconds = next((one for one in attributes if one.startswith("Max-Age=")), "Max-Age=0")
     return Answer(
-        kind=AnswerKind.LOGIN,
+        AnswerKind.LOGIN,
         access=access,
         refresh=cookies.get("ostiary_refresh", "").partition(";")[0],
         expires_in=int(seconds.removeprefix("Max-Age=")),
@@ -247,10 +247,10 @@ def answer_of_page(call: Call, response: Response, key: bytes) -> Answer:
     shown = _read_kept_values(response, key)
     match call.verb:
         case Verb.SIGN_IN if "ticket" in shown:
-            return Answer(kind=AnswerKind.ASKED, secret=shown["ticket"])
+            return Answer(AnswerKind.ASKED, secret=shown["ticket"])
         case Verb.BEGIN_FACTOR:
             codes = canonical_codes(shown.get("recovery_codes", "").split())
-            return Answer(kind=AnswerKind.FACTOR, secret=shown.get("secret"), codes=codes)
+            return Answer(AnswerKind.FACTOR, secret=shown.get("secret"), codes=codes)
         case Verb.SIGN_IN | Verb.REFRESH_LOGIN | Verb.ENTER_FACTOR:
             return _login_in_cookies(response)._replace(must_change_password=location.startswith("/password"))
         case Verb.APPROVE | Verb.DENY:
@@ -258,14 +258,14 @@ def answer_of_page(call: Call, response: Response, key: bytes) -> Answer:
         case Verb.REGISTER_CLIENT | Verb.RESET_SECRET:
             found = _SECRET.search(response.body)
             secret = shown.get("secret") if found is None else found[1].decode()
-            return Answer(kind=AnswerKind.SECRET, client_id=call.client_id, secret=secret)
+            return Answer(AnswerKind.SECRET, client_id=call.client_id, secret=secret)
         case Verb.REGISTER_USER:
             user_id = location.removeprefix("/admin/people/").partition("?")[0]
-            return Answer(kind=AnswerKind.USER, sub=user_id, username=call.username)
+            return Answer(AnswerKind.USER, sub=user_id, username=call.username)
         case Verb.CHANGE_USER | Verb.ENABLE_USER | Verb.DISABLE_USER:
-            return Answer(kind=AnswerKind.USER, sub=call.user_id)
+            return Answer(AnswerKind.USER, sub=call.user_id)
         case Verb.REGISTER_ROLE | Verb.CHANGE_ROLE:
-            return Answer(kind=AnswerKind.ROLE, permissions=tuple(sorted(call.permissions or ())))
+            return Answer(AnswerKind.ROLE, permissions=tuple(sorted(call.permissions or ())))
         case (
             Verb.CHANGE_CLIENT
             | Verb.ENABLE_CLIENT
@@ -273,6 +273,6 @@ def answer_of_page(call: Call, response: Response, key: bytes) -> Answer:
             | Verb.FORCE_OUT_CLIENT
             | Verb.END_OLD_SECRET
         ):
-            return Answer(kind=AnswerKind.DONE, client_id=call.client_id)
+            return Answer(AnswerKind.DONE, client_id=call.client_id)
         case _:
-            return Answer(kind=AnswerKind.DONE)
+            return Answer(AnswerKind.DONE)

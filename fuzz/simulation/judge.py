@@ -228,14 +228,14 @@ def _secrets_used(model: Model, operations: Sequence[Operation], witness: Witnes
     known = {digest_of(text): text for text in (*received, *current)}
     for number, (moment, now, event) in enumerate(witness.secrets_used):
         call = Call(
-            verb=Verb.NOTE_SECRET_USE,
+            Verb.NOTE_SECRET_USE,
             client_id=event.client_id,
             secret=known.get(event.digest),
             waited_ms=now - event.used_at,
         )
         noted = Operation(-1 - number, 0, call, 0, 0, "", moment, now, 0.0)
         noted.returned, noted.outcome = moment + 1, Outcome.ANSWERED
-        noted.answer = Answer(kind=AnswerKind.DONE)
+        noted.answer = Answer(AnswerKind.DONE)
         yield Event(noted, moment, now, happened=True, waited_ms=call.waited_ms)
 
 

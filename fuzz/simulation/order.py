@@ -84,7 +84,7 @@ def apply(model: Model, event: Event) -> Verdict:
         if moves_roles(call) and operation.answer.error == _CHANGED_MEANWHILE:
             return Verdict(operation.answer, "whose roles another administrator moved meanwhile keep them")
         return model.judge(call, event.now, operation.answer)
-    given = Answer(kind=LEAST.get(call.verb, AnswerKind.DONE), code=event.code)
+    given = Answer(LEAST.get(call.verb, AnswerKind.DONE), code=event.code)
     verdict = model.judge(call, event.now, given)
     _forget_texts(model)
     return verdict
@@ -126,9 +126,9 @@ def _as_on_a_page(call: Call, expected: Answer) -> Answer:
     whatever ended them.
     """
     if call.verb in (Verb.SIGN_OUT, Verb.END_SESSION) and expected.error in ("A1001", "A0404"):
-        return Answer(kind=AnswerKind.DONE)
+        return Answer(AnswerKind.DONE)
     if call.verb is Verb.END_OWN_SESSION and expected.error == "A0404":
-        return Answer(kind=AnswerKind.DONE)
+        return Answer(AnswerKind.DONE)
     if call.verb in (Verb.CHANGE_USER, Verb.ENABLE_USER, Verb.DISABLE_USER):
         return expected._replace(username=None)
     return expected

@@ -237,10 +237,10 @@ class _World:
             if not seen.pairs:
                 continue
             pair = seen.pairs[-1]
-            calls = [Call(verb=Verb.USER_INFO, token=pair.access)]
+            calls = [Call(Verb.USER_INFO, token=pair.access)]
             if client is not None:
                 about = Call(
-                    verb=Verb.INTROSPECT, client_id=client.client_id, secret=client.secret, token=pair.refresh
+                    Verb.INTROSPECT, client_id=client.client_id, secret=client.secret, token=pair.refresh
                 )
                 again = about._replace(verb=Verb.REFRESH, user_agent=pair.agent)
                 calls += [about, again] if pair.refresh is not None else []
@@ -265,7 +265,7 @@ class _World:
     async def _visit(self) -> None:
         random = Random(f"{self.seed} visits")
         login, guest = await self.callers.sign_in_at(DESK), await self.callers.sign_in_at(GUEST)
-        any_form = Call(verb=Verb.SIGN_OUT, login=login)
+        any_form = Call(Verb.SIGN_OUT, login=login)
         for route in choose_routes(int(self.seed)):
             form = await self.exchanges.open_form(any_form, VISITOR, self.instances[0])
             if form is None:

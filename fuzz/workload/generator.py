@@ -241,10 +241,7 @@ class Workload:
     def _more_of(self, step: Step) -> list[tuple[int, Step]]:
         """Return steps with other odd fields in the same record, then the record without any."""
         others = self.random.sample(tuple(ODD_FIELDS[step.verb]), 3)
-        return [
-            (0, replace(step, odd=None, seen=None)),
-            *((0, replace(step, odd=other)) for other in others),
-        ]
+        return [(0, replace(step, odd=None, seen=None)), *((0, replace(step, odd=other)) for other in others)]
 
     def _actions_of_role_holder(self, step: Step) -> list[Step]:
         """Return actions of a signed-in user who gets a role, or of a user with a role who signs in."""

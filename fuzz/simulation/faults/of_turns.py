@@ -49,8 +49,7 @@ FAULTS: Final = (
         "entropy-again",
         "after a restart the same values are drawn again",
         lambda: patch(
-            "fuzz.simulation.instance.SeededEntropy",
-            lambda name: SeededEntropy(name.rpartition(" life ")[0]),
+            "fuzz.simulation.instance.SeededEntropy", lambda name: SeededEntropy(name.rpartition(" life ")[0])
         ),
     ),
 )
