@@ -12,15 +12,7 @@ from hypothesis import HealthCheck, Phase, given, seed as seeded, settings, stra
 from fuzz.faults.planting import read_faults
 from fuzz.parsers import of_addresses, of_cookies, of_requests, of_sheets
 from fuzz.parsers.target import CORPUS, Target
-from fuzz.shared.campaign import (
-    LINE_LENGTH,
-    Report,
-    choose_names,
-    command,
-    conduct,
-    format_failure,
-    make_failure_path,
-)
+from fuzz.shared import campaign
 from fuzz.shared.invariants import READ_ALIKE, Violation
 from fuzz.shared.selftest import SEED, run_selftest
 
@@ -66,7 +58,7 @@ def search(target: Target, seed: int, examples: int) -> None:
 
 
 def _input_file(target: Target) -> Path:
-    return make_failure_path(f"{target.name}.input")
+    return campaign.make_failure_path(f"{target.name}.input")
 
 
 def _splice(both: tuple[bytes, bytes]) -> bytes:
@@ -78,14 +70,14 @@ def _splice(both: tuple[bytes, bytes]) -> bytes:
 
 def run(seed: int, seconds: float, targets: Sequence[str]) -> int:
     """Replay every corpus, then search for about so many seconds in all; return 0 if nothing was found."""
-    names = choose_names("target", targets, (target.name for target in TARGETS))
+    names = campaign.choose_names("target", targets, (target.name for target in TARGETS))
     chosen = [target for target in TARGETS if target.name in names]
     print(f"seed {seed}")
     runs = (_run_target(target, seed, seconds / len(chosen)) for target in chosen)
-    return conduct(runs, lambda total, took: f"{len(chosen)} readers", most_failures=len(chosen))
+    return campaign.conduct(runs, lambda total, took: f"{len(chosen)} readers", most_failures=len(chosen))
 
 
-def _run_target(target: Target, seed: int, seconds: float) -> Report:
+def _run_target(target: Target, seed: int, seconds: float) -> campaign.Report:
     for name, content in inputs_of(target):
         try:
             target.judge(content)
@@ -100,18 +92,18 @@ def _run_target(target: Target, seed: int, seconds: float) -> Report:
             return _report_failure(target, seed + rounds, failure, _input_file(target))
         rounds += 1
     figures = f"{len(target.corpus)} of the corpus, {rounds * _EXAMPLES_A_ROUND:,} examples"
-    return Report(line=f"{target.name:<13} {figures}")
+    return campaign.Report(line=f"{target.name:<13} {figures}")
 
 
-def _report_failure(target: Target, seed: int, failure: Exception, file: Path) -> Report:
+def _report_failure(target: Target, seed: int, failure: Exception, file: Path) -> campaign.Report:
     """Report the difference, the oracle's rule, the input, and the command that repeats it."""
     kind = "" if isinstance(failure, AssertionError) else f"{type(failure).__name__}: "
     violation = Violation(READ_ALIKE, f"{target.name}: {kind}{failure}")
     rule = " ".join((target.judge.__doc__ or "").split())
-    lines = [*wrap(f"the rule: {rule}", LINE_LENGTH), f"the input: {file}"]
-    again = f"once more: {command('parsers', '--seed', seed, '--target', target.name)}"
-    story = partial(format_failure, f"FAILED reader {target.name}", [violation], lines, again)
-    return Report(line=f"{target.name:<13} FAILED", violations=(violation,), stories=[story])
+    lines = [*wrap(f"the rule: {rule}", campaign.LINE_LENGTH), f"the input: {file}"]
+    again = f"once more: {campaign.command('parsers', '--seed', seed, '--target', target.name)}"
+    story = partial(campaign.format_failure, f"FAILED reader {target.name}", [violation], lines, again)
+    return campaign.Report(line=f"{target.name:<13} FAILED", violations=(violation,), stories=[story])
 
 
 def selftest(only: str) -> int:
@@ -119,11 +111,11 @@ def selftest(only: str) -> int:
     return run_selftest(only, FAULTS, run_planted, 2 * len(TARGETS))
 
 
-def run_planted(number: int) -> Report:
+def run_planted(number: int) -> campaign.Report:
     """Judge new inputs of one target after the other, by the selftest's own seed."""
     target = TARGETS[number % len(TARGETS)]
     try:
         search(target, SEED + number, _EXAMPLES_A_RUN)
     except Exception as failure:
         return _report_failure(target, SEED + number, failure, _input_file(target))
-    return Report()
+    return campaign.Report()

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from fuzz.rules.answer_checks import Use, faults_of_answer, faults_of_honouring, use_of
 from fuzz.rules.driver import Crash, Driver, Turn
-from fuzz.rules.write_checks import faults_of_writes, find_secrets, secrets_of, split_change
+from fuzz.rules.write_checks import faults_of_writes, find_secrets, secrets_of
 from fuzz.shared.calls import ABOUT_OWN_FACTOR, Answer, AnswerKind, Call, Verb, split_batch
 from fuzz.shared.history import History
 from fuzz.shared.invariants import (
@@ -25,6 +25,7 @@ from fuzz.shared.invariants import (
     Violation,
 )
 from fuzz.shared.knowledge import KnownCode, KnownSession, Place
+from fuzz.shared.record_checks import split_change
 from ostiary_core.decide import take_turn
 from ostiary_core.model.decision import Decision, Insert
 from ostiary_core.model.records import RECORD_TABLES, Identifier, Key, Record, Session

@@ -11,16 +11,7 @@ from msgspec.structs import replace
 from fuzz.faults import FAULTS
 from fuzz.rules.trace import Replay, initial_state_of, replay, write
 from fuzz.rules.world import InvalidStart, World
-from fuzz.shared.campaign import (
-    Report,
-    command,
-    conduct,
-    coverage,
-    format_failure,
-    list_rows_not_taken,
-    make_failure_path,
-    run_all,
-)
+from fuzz.shared import campaign
 from fuzz.shared.core_events import with_more_scopes
 from fuzz.shared.invariants import OF_THE_RULES, Violation
 from fuzz.shared.seeds import choices
@@ -55,13 +46,13 @@ class Failure:
 
 def run_world(
     seed: int, number: int, steps: int = WORLD_STEPS, *, rehearse_every: int = 1, looks_back: bool = True
-) -> Report:
+) -> campaign.Report:
     """Run world `number` of `seed` until a violation or for so many steps; then judge it in hindsight."""
     name = f"{seed}/{number}"
     try:
         world = World(name, initial_state_of(name), rehearse_every=rehearse_every)
     except InvalidStart as start:
-        return _report_failure(Failure(name, (), tuple(start.violations)), Report())
+        return _report_failure(Failure(name, (), tuple(start.violations)), campaign.Report())
     workload = Workload(choices(seed, number), world.history, is_of_the_rules=True)
     taken: list[Step] = []
     violations: list[Violation] = []
@@ -72,7 +63,7 @@ def run_world(
     violations = violations or world.check_everything(workload.at)
     if looks_back:
         violations = violations or world.end(workload.at)
-    report = Report(
+    report = campaign.Report(
         counts=Counter(worlds=1, steps=world.steps, virtual_ms=workload.at),
         tables={"clauses": world.clauses, "transitions": world.transitions},
         digest=world.digest,
@@ -80,20 +71,20 @@ def run_world(
     return _report_failure(Failure(name, tuple(taken), tuple(violations)), report) if violations else report
 
 
-def _report_failure(failure: Failure, report: Report) -> Report:
+def _report_failure(failure: Failure, report: campaign.Report) -> campaign.Report:
     report.violations = failure.violations
     report.stories = [partial(story, failure)]
     return report
 
 
-def run_worlds(seed: int, steps: int, jobs: int = 1) -> Iterator[Report]:
+def run_worlds(seed: int, steps: int, jobs: int = 1) -> Iterator[campaign.Report]:
     """Yield the reports of as many worlds as so many steps need."""
     with with_more_scopes():
         lengths = enumerate(min(WORLD_STEPS, steps - start) for start in range(0, steps, WORLD_STEPS))
-        yield from run_all(partial(_run_unit, seed), lengths, jobs)
+        yield from campaign.run_all(partial(_run_unit, seed), lengths, jobs)
 
 
-def _run_unit(seed: int, unit: tuple[int, int]) -> Report:
+def _run_unit(seed: int, unit: tuple[int, int]) -> campaign.Report:
     looks_back = unit[0] % LOOKED_BACK_AT_EVERY == 0
     return run_world(seed, *unit, rehearse_every=REHEARSED_EVERY, looks_back=looks_back)
 
@@ -105,16 +96,16 @@ def story(failure: Failure) -> str:
     """Shrink a failure, keep its trace in a file, and return its text with the commands that replay it."""
     with with_more_scopes():
         shortest = shrink(failure)
-    path = make_failure_path(f"{failure.world.replace('/', '-')}.trace")
+    path = campaign.make_failure_path(f"{failure.world.replace('/', '-')}.trace")
     remarks = [str(violation) for violation in shortest.violations]
     path.write_text(write(failure.world, shortest.steps, shortest.outcomes, remarks), encoding="utf-8")
     seed, _, number = failure.world.partition("/")
-    return format_failure(
+    return campaign.format_failure(
         f"FAILED in world {failure.world}: {len(shortest.steps)} of {len(failure.steps)} steps show it",
         shortest.violations,
         shortest.lines(),
-        f"replay it:        {command('replay', path)}",
-        f"the whole world:  {command('sequences', '--seed', seed, '--world', number)}",
+        f"replay it:        {campaign.command('replay', path)}",
+        f"the whole world:  {campaign.command('sequences', '--seed', seed, '--world', number)}",
     )
 
 
@@ -184,16 +175,16 @@ def run(seed: int, steps: int, *, jobs: int, most_failures: int) -> int:
     """Run as many worlds as `steps` need; return 0 if everything held."""
     print(f"seed {seed}, {steps:,} steps", flush=True)
 
-    def progress(total: Report, seconds: float) -> str:
+    def progress(total: campaign.Report, seconds: float) -> str:
         done = total.counts["steps"]
         worlds = f"{total.counts['worlds']:,} worlds, {done / seconds:,.0f} steps/s"
         return f"{done:>10,} of {steps:,} steps, {worlds}"
 
-    def find_missed(total: Report) -> str:
-        missed = list_rows_not_taken(total) if steps >= STEPS_OF_ALL_ROWS else []
+    def find_missed(total: campaign.Report) -> str:
+        missed = campaign.list_rows_not_taken(total) if steps >= STEPS_OF_ALL_ROWS else []
         return f"rows of the state tables not taken: {', '.join(missed)}" if missed else ""
 
-    return conduct(
+    return campaign.conduct(
         run_worlds(seed, steps, jobs),
         _figures,
         progress,
@@ -205,15 +196,15 @@ def run(seed: int, steps: int, *, jobs: int, most_failures: int) -> int:
 def run_one(seed: int, number: int) -> int:
     """Run one world of a seed; return 0 if everything held."""
     with with_more_scopes():
-        return conduct([run_world(seed, number)], _figures)
+        return campaign.conduct([run_world(seed, number)], _figures)
 
 
-def _figures(total: Report, seconds: float) -> str:
+def _figures(total: campaign.Report, seconds: float) -> str:
     counts = total.counts
     return (
         f"{counts['steps']:,} steps in {counts['worlds']:,} worlds, "
         f"{counts['steps'] / seconds:,.0f} steps/s, {counts['virtual_ms'] / 3_600_000:,.0f} virtual hours\n"
-        f"{coverage(total)}\ntrace digest {total.digest}"
+        f"{campaign.coverage(total)}\ntrace digest {total.digest}"
     )
 
 
@@ -223,6 +214,6 @@ def selftest(only: str = "") -> int:
         return run_selftest(only, FAULTS, run_planted_world, MOST_WORLDS, OF_THE_RULES)
 
 
-def run_planted_world(number: int) -> Report:
+def run_planted_world(number: int) -> campaign.Report:
     """Run a world of the selftest's own seed, as a campaign runs it."""
     return _run_unit(SEED, (number, WORLD_STEPS))

@@ -10,9 +10,9 @@ from fuzz.shared.audit_checks import faults_of_facts
 from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, BY_LOGIN, Answer, AnswerKind, Call, Verb, split_batch
 from fuzz.shared.history import History
 from fuzz.shared.invariants import CLIENTS_APART, NO_SECRETS, RECORDED, REFUSALS, STRANGERS, Violation
-from fuzz.shared.record_checks import faults_of_update
+from fuzz.shared.record_checks import faults_of_update, split_change
 from ostiary_core.model.audit import NOT_KEPT
-from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update
+from ostiary_core.model.decision import Decision
 from ostiary_core.model.records import (
     AuthorizationCode,
     Client,
@@ -43,17 +43,6 @@ VALUES: dict[type[Record], Callable[[Any], tuple[object, ...]]] = {
     kind: attrgetter("revision", *(each.name for each in fields(kind) if _may_hold_text(str(each.type))))
     for kind in get_args(Record)
 }
-
-
-def split_change(change: Change) -> tuple[Record | None, Record | None]:
-    """Return the record before a change, and the record after it."""
-    match change:
-        case Insert(after):
-            return None, after
-        case Update(before, after):
-            return before, after
-        case Delete(before):
-            return before, None
 
 
 def faults_of_writes(outcome: Outcome, now: int, history: History) -> Iterator[Violation]:

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from fuzz.shared.invariants import RECORDED, Violation
+from fuzz.shared.record_checks import split_change
 from ostiary_core.model.client import CLIENT
-from ostiary_core.model.decision import Decision, Delete, Insert, Update
+from ostiary_core.model.decision import Decision
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.record_type import RecordType, Setting
 from ostiary_core.model.records import Client, Record, Role, SecondFactor, Session, SessionKind, User
@@ -39,15 +40,7 @@ def faults_of_facts(decision: Decision) -> Iterator[Violation]:
     """Yield each fact that does not say what the writes of a decision did, in order for each record."""
     written: dict[tuple[type[Record], str], list[_Fields]] = {}
     for change in decision.changes:
-        before: Record | None
-        after: Record | None
-        match change:
-            case Insert(record):
-                before, after = None, record
-            case Delete(record):
-                before, after = record, None
-            case _:
-                before, after = change.before, change.after
+        before, after = split_change(change)
         kept = after or before
         if isinstance(after, Session) and before is None and after.kind is SessionKind.PERSONAL_TOKEN:
             days = (after.expires_at - after.started_at) // _DAY_MS
@@ -76,9 +69,7 @@ def _faults_of_recovery(decision: Decision) -> Iterator[Violation]:
     """Yield a violation if a used recovery code is not recorded, or an unused one is."""
     users = {fact.user_id for fact in decision.facts if fact.kind is FactKind.RECOVERY_CODE_USED}
     for change in decision.changes:
-        if not isinstance(change, Update):
-            continue
-        before, after = change.before, change.after
+        before, after = split_change(change)
         if not isinstance(before, SecondFactor) or not isinstance(after, SecondFactor):
             continue
         old, new = set(before.recovery_digests), set(after.recovery_digests)
@@ -102,9 +93,8 @@ def _is_whole(value: Any, other: Any, shown: Any) -> bool:
     if not isinstance(value, str | tuple) or sum(map(len, value)) <= _LONGEST:
         return bool(shown == value)
     kept = shown[:-1]
-    is_part = (
-        value.startswith(kept) if isinstance(value, str) else [one for one in value if one in kept] == [*kept]
-    )
+    found = [one for one in value if one in kept]
+    is_part = value.startswith(kept) if isinstance(value, str) else found == [*kept]
     shared = isinstance(value, tuple) and set(kept) & set(other or ())
     return bool(shown[-1] == "…" and kept and is_part and not shared and sum(map(len, kept)) < _LONGEST)
 

@@ -310,9 +310,8 @@ def split_batch(call: Call, answer: Answer) -> list[tuple[Call, Answer]]:
 
 def moves_roles(call: Call) -> bool:
     """Whether the call is a batch that gives a role to users or takes it from them, over HTTP."""
-    return call.verb is Verb.BATCH and all(
-        part.moves is not None and part.roles is None for part in call.parts
-    )
+    moved = (part.moves is not None and part.roles is None for part in call.parts)
+    return call.verb is Verb.BATCH and all(moved)
 
 
 def refusal(error: str) -> Answer:

@@ -140,9 +140,8 @@ def conduct(
     for story in total.stories:
         print(story(), file=sys.stderr, flush=True)
     print(figures(total, seconds), flush=True)
-    print(
-        f"{len(total.stories):,} failed" if total.stories else "all held", f"in {seconds:,.1f} s", flush=True
-    )
+    outcome = f"{len(total.stories):,} failed" if total.stories else "all held"
+    print(outcome, f"in {seconds:,.1f} s", flush=True)
     return 1 if total.stories else 0
 
 
@@ -151,14 +150,8 @@ def format_failure(head: str, violations: Iterable[object], lines: Sequence[str]
     left_out = len(lines) - _MOST_LINES + 1
     if left_out > 1:
         lines = [*lines[: _MOST_LINES - 2], f"({left_out} more in the file)", lines[-1]]
-    return "\n".join(
-        [
-            head,
-            *wrap("; ".join(map(str, violations)), LINE_LENGTH, max_lines=_MOST_REMARK_LINES),
-            *(line[:LINE_LENGTH] for line in lines),
-            *commands,
-        ]
-    )
+    remarks = wrap("; ".join(map(str, violations)), LINE_LENGTH, max_lines=_MOST_REMARK_LINES)
+    return "\n".join([head, *remarks, *(line[:LINE_LENGTH] for line in lines), *commands])
 
 
 def choose_names(what: str, asked: Sequence[str], known: Iterable[str]) -> list[str]:
@@ -209,8 +202,6 @@ def list_rows_not_taken(report: Report) -> list[str]:
 def coverage(report: Report) -> str:
     """Return a line about the reached share of the model's sentences and of the state tables."""
     missed = list_rows_not_taken(report)
-    return (
-        f"{len(report.tables['clauses'])} sentences of the model decided, "
-        f"{len(DECIDED_ROWS) - len(missed)} of {len(DECIDED_ROWS)} transitions taken"
-        + (f"; not taken: {', '.join(missed)}" if missed else "")
-    )
+    taken = f"{len(DECIDED_ROWS) - len(missed)} of {len(DECIDED_ROWS)} transitions taken"
+    left = f"; not taken: {', '.join(missed)}" if missed else ""
+    return f"{len(report.tables['clauses'])} sentences of the model decided, {taken}{left}"

@@ -119,11 +119,8 @@ class HttpClient:
             fields.append((b"Content-Length", b"%d" % len(request.body)))
         connection = h11.Connection(h11.CLIENT)
         target = request.target.encode("latin-1")
-        events = (
-            h11.Request(method=request.method, target=target, headers=fields),
-            h11.Data(data=request.body),
-            h11.EndOfMessage(),
-        )
+        head = h11.Request(method=request.method, target=target, headers=fields)
+        events = (head, h11.Data(data=request.body), h11.EndOfMessage())
         data = b"".join(connection.send(event) or b"" for event in events)
         self._waiting.append(connection)
         return data

@@ -6,7 +6,8 @@ explains each violation. The others are about the server around the rules. `fuzz
 `fuzz.parsers` checks the last but one, `fuzz.processes.timing` the last.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from typing import Final
 
 
@@ -14,9 +15,9 @@ from typing import Final
 class Invariant:
     """A condition that must always hold."""
 
-    number: int
     name: str
     sentence: str
+    number: int = field(default_factory=count(1).__next__)
 
     def __str__(self) -> str:
         return f"{self.number} {self.name}"
@@ -35,117 +36,99 @@ class Violation:
         return f"{self.invariant}: {self.detail}"
 
 
-ONE_LIVE_PAIR: Final = Invariant(1, "one-live-pair", "A session has at most one live pair of tokens.")
+ONE_LIVE_PAIR: Final = Invariant("one-live-pair", "A session has at most one live pair of tokens.")
 SPENT_IS_DEAD: Final = Invariant(
-    2, "spent-is-dead", "A spent access token is dead from the moment its rotation is answered."
+    "spent-is-dead", "A spent access token is dead from the moment its rotation is answered."
 )
 SAME_PAIR: Final = Invariant(
-    3,
     "same-pair",
     "A retry inside the grace, by the same client and User-Agent, gives the same pair, byte for byte.",
 )
 REPLAY_ENDS: Final = Invariant(
-    4,
     "replay-ends",
     "Any other use of a spent refresh token by its client ends the session, and both its tokens with it.",
 )
 NOTHING_OUTLIVES: Final = Invariant(
-    5,
     "nothing-outlives",
     "Nothing outlives the session's maximum or the code's 300 seconds, and no refresh moves the maximum.",
 )
 ENDED_STAYS_ENDED: Final = Invariant(
-    6, "ended-stays-ended", "An ending is final: no session, code, user or client comes back to life."
+    "ended-stays-ended", "An ending is final: no session, code, user or client comes back to life."
 )
-REDEEMED_ONCE: Final = Invariant(7, "redeemed-once", "A code is redeemed at most once.")
+REDEEMED_ONCE: Final = Invariant("redeemed-once", "A code is redeemed at most once.")
 CLIENTS_APART: Final = Invariant(
-    8,
     "clients-apart",
     "Nothing of one client can be seen or changed by another, and nothing of the backend by any.",
 )
 SCOPE_NEVER_WIDENS: Final = Invariant(
-    9, "scope-never-widens", "No token has a scope beyond what was granted, nor a grant beyond its request."
+    "scope-never-widens", "No token has a scope beyond what was granted, nor a grant beyond its request."
 )
 WIDE_ENDINGS: Final = Invariant(
-    10, "wide-endings", "A user-wide, client-wide or consent-wide ending leaves nothing alive."
+    "wide-endings", "A user-wide, client-wide or consent-wide ending leaves nothing alive."
 )
 NO_SECRETS: Final = Invariant(
-    11, "no-secrets", "No token, code or secret text is in the store, in a fact or in anything printed."
+    "no-secrets", "No token, code or secret text is in the store, in a fact or in anything printed."
 )
 ACKNOWLEDGED_STAYS: Final = Invariant(
-    12,
     "acknowledged-stays",
     "An acknowledged change survives a crash and a restart, and of a turn that failed nothing is kept.",
 )
 EXPLAINED: Final = Invariant(
-    13,
     "explained",
     "Every answer is explained by some order of the events: the model, which restates the specification and "
     "shares nothing with the core, gives the same answers.",
 )
 STRANGERS: Final = Invariant(
-    14, "strangers", "A caller that proved no identity changes nothing that belongs to another."
+    "strangers", "A caller that proved no identity changes nothing that belongs to another."
 )
 REFUSALS: Final = Invariant(
-    15,
-    "refusals",
-    "A refusal changes only what the specification lists for it, and a question nothing at all.",
+    "refusals", "A refusal changes only what the specification lists for it, and a question nothing at all."
 )
 PURE: Final = Invariant(
-    16,
     "pure",
     "`decide` is pure and total, and `keys` covers what it reads: asked twice about the same snapshot it "
     "decides the same, changes nothing it was given, and raises nothing.",
 )
 
 RECORDED: Final = Invariant(
-    17,
     "recorded",
     "The settings of a client, an account or a role change only with a fact that has each field before and "
     "after, nothing else and no whole telephone number; an administrator's refusal is recorded as well.",
 )
 
 HINDSIGHT: Final = Invariant(
-    18,
     "hindsight",
     "Everything that can be read afterwards is what happened: why each session ended, every list, the "
     "summaries, the trail run again by its own rules, and each record that was written as text.",
 )
 
 DOCUMENTED: Final = Invariant(
-    19,
     "documented",
     "Every answer is one that is documented; a failure of the store, and nothing else, is answered with 500.",
 )
 PROGRESS: Final = Invariant(
-    20,
-    "progress",
-    "Every request is answered or its connection ends, and once nothing fails any more all is.",
+    "progress", "Every request is answered or its connection ends, and once nothing fails any more all is."
 )
 TIMELY: Final = Invariant(
-    21,
     "timely",
     "An answered request took effect between question and answer, by the clock of the instance that "
     "answered; a request that never arrived whole took none.",
 )
 GUARDED: Final = Invariant(
-    22, "guarded", "No write is lost, none is made twice, and none over another that was not seen."
+    "guarded", "No write is lost, none is made twice, and none over another that was not seen."
 )
-SOURCED: Final = Invariant(23, "sourced", "A session's source is the address that its request came from.")
+SOURCED: Final = Invariant("sourced", "A session's source is the address that its request came from.")
 READ_ALIKE: Final = Invariant(
-    24,
     "read-alike",
     "Input from strangers is read as another reader of the same standard reads it, in one piece or many and "
     "within its bounds, or refused.",
 )
 UNTIMED: Final = Invariant(
-    25,
     "untimed",
     "The time of a refusal does not reveal what exists: a client, an account, the beginning of a secret.",
 )
 
 TWO_FACTORS: Final = Invariant(
-    26,
     "two-factors",
     "A user with a second factor signs in by the password and a code: each code once, in its step or beside "
     "it, and at most five tries in fifteen minutes; removing the factor needs both.",

@@ -146,6 +146,7 @@ def _user_change(history: History, step: Step, base: Call) -> Call:
     phones = [one.phone for one in others if one.phone is not None]
     new_phone, role = f"+{20_000_000 + step.number}", step.role or ""
     held = () if user is None else user.roles
+    more, less = tuple(dict.fromkeys((*held, role))), tuple(each for each in held if each != role)
     changes: dict[str | None, dict[str, Any]] = {
         "renamed": {"new_username": f"{(step.user or '').partition('-')[0]}-{step.number}"},
         "taken-name": {"new_username": others[0].username if others else step.user},
@@ -155,13 +156,9 @@ def _user_change(history: History, step: Step, base: Call) -> Call:
         "no-phone": {"phone": ""},
         "must-change": {"must_change": True},
         "role": {"roles": (role,)},
-        "another-role": {"roles": tuple(dict.fromkeys((*held, role)))},
-        "give-role": {"roles": tuple(dict.fromkeys((*held, role))), "role_id": role, "moves": "give"},
-        "take-role": {
-            "roles": tuple(each for each in held if each != role),
-            "role_id": role,
-            "moves": "take",
-        },
+        "another-role": {"roles": more},
+        "give-role": {"roles": more, "role_id": role, "moves": "give"},
+        "take-role": {"roles": less, "role_id": role, "moves": "take"},
         "no-such-role": {"roles": ("nobody",)},
         "no-role": {"roles": ()},
         "promoted": {"roles": (SUPER_ADMINISTRATOR,)},

@@ -47,6 +47,13 @@ _UNSEEN: Final = ("\u3164", "a\u115f", "\u2800", "a\ufe0f")
 _NAME: Final = {**_missing("name"), **_odd("name", None, 7, "", " \t ", "n" * 101, "two\nlines", *_UNSEEN)}
 _SENT_BACK: Final = {"id": "anything", "createdAt": "2026-01-01T00:00:00Z", "updatedAt": None}
 _ONLY_SHOWN: Final = tuple(_SENT_BACK)
+_WRONG_URIS: Final = (
+    *("", "app", "https://", "https:///callback", "https://[::1", "https://app.example:0/"),
+    *("https://app.example:99999/", "https://me@app.example/", "https://app.example/#fragment"),
+    *("https://*.example/", "https://app.example/a b", "https://app.example/\\", "https://äpp.example/"),
+    *("http://app.example/", "http://localhost.evil.example/", "http://LOCALHOST/"),
+    *("https://a[::1]/", "custom:/callback", "https://app.example/" + "a" * 2_000),
+)
 
 OF_CLIENTS: Final = {
     **_UNKNOWN,
@@ -60,21 +67,7 @@ OF_CLIENTS: Final = {
     ),
     **{
         f"uri-{number}": OddFields({"redirectUris": ["https://app.example/", uri]}, ("redirectUris.1",))
-        for number, uri in enumerate(
-            (
-                *("", "app", "https://", "https:///callback", "https://[::1", "https://app.example:0/"),
-                *("https://app.example:99999/", "https://me@app.example/", "https://app.example/#fragment"),
-                *(
-                    "https://*.example/",
-                    "https://app.example/a b",
-                    "https://app.example/\\",
-                    "https://äpp.example/",
-                ),
-                *("http://app.example/", "http://localhost.evil.example/", "http://LOCALHOST/"),
-                *("https://a[::1]/", "custom:/callback", "https://app.example/" + "a" * 2_000),
-            ),
-            start=1,
-        )
+        for number, uri in enumerate(_WRONG_URIS, start=1)
     },
     **_one("no-uri", {"redirectUris": [], "grantTypes": ["authorization_code"]}, "redirectUris"),
     **_odd("grantTypes", [], "refresh_token", None, ["refresh_token"] * 2),

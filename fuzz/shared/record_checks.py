@@ -12,7 +12,19 @@ from fuzz.shared.invariants import (
     WIDE_ENDINGS,
     Violation,
 )
+from ostiary_core.model.decision import Change, Delete, Insert, Update
 from ostiary_core.model.records import AuthorizationCode, Client, Consent, Record, Session, User
+
+
+def split_change(change: Change) -> tuple[Record | None, Record | None]:
+    """Return the record before a change, and the record after it."""
+    match change:
+        case Insert(after):
+            return None, after
+        case Update(before, after):
+            return before, after
+        case Delete(before):
+            return before, None
 
 
 def faults_of_update(before: Record, after: Record) -> Iterator[Violation]:

@@ -31,17 +31,16 @@ def user_agent_fields(call: Call) -> Fields:
 
 def authorization_parameters(call: Call) -> dict[str, str]:
     """Return the parameters of an authorization request, without those that the call leaves out."""
-    return dict(
-        _given(
-            response_type=call.response_type,
-            client_id=call.client_id,
-            redirect_uri=call.redirect_uri,
-            code_challenge=call.challenge,
-            code_challenge_method=call.method,
-            scope=_join_scope(call.scope),
-            state=call.state,
-        )
-    )
+    parameters = {
+        "response_type": call.response_type,
+        "client_id": call.client_id,
+        "redirect_uri": call.redirect_uri,
+        "code_challenge": call.challenge,
+        "code_challenge_method": call.method,
+        "scope": _join_scope(call.scope),
+        "state": call.state,
+    }
+    return {name: value for name, value in parameters.items() if value is not None}
 
 
 def with_cookies_of_https(request: Request) -> Request:
@@ -105,10 +104,8 @@ def _of_the_backend(call: Call) -> Request:
         path, ids = _find_batch(call)
         return json_request("POST", path, call.login, {"ids": ids})
     method, _, path = ROUTES[call.verb][0].partition(" ")
-    content = SENT.get(call.verb)
-    return json_request(
-        method, f"/api/{fill_path(path, call)}", call.login, None if content is None else content(call)
-    )
+    content = SENT[call.verb](call) if call.verb in SENT else None
+    return json_request(method, f"/api/{fill_path(path, call)}", call.login, content)
 
 
 _BATCHES: Final = {
@@ -153,10 +150,6 @@ def _is_batch_of_moves(call: Call) -> bool:
     """Whether a batch gives a role to users, or takes it from them, each named once."""
     named = {part.user_id for part in call.parts}
     return all(part.moves is not None for part in call.parts) and len(named) == len(call.parts)
-
-
-def _given(**values: str | None) -> Fields:
-    return [(name, value) for name, value in values.items() if value is not None]
 
 
 def _join_scope(scope: tuple[str, ...] | None) -> str | None:

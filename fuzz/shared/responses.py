@@ -62,10 +62,12 @@ def _service_answer(call: Call, content: dict[str, Any]) -> Answer:
 def _envelope_answer(call: Call, data: Any) -> Answer:
     match call.verb:
         case Verb.USER_INFO:
-            fields = (data.get("name"), None, data.get("locale"))
-            return Answer(
-                AnswerKind.PROFILE, sub=data.get("sub"), username=data.get("username"), profile=fields
+            sub, username, fields = (
+                data.get("sub"),
+                data.get("username"),
+                (data.get("name"), None, data.get("locale")),
             )
+            return Answer(AnswerKind.PROFILE, sub=sub, username=username, profile=fields)
         case Verb.SHOW_ACCOUNT:
             return Answer(
                 AnswerKind.PROFILE,
@@ -74,9 +76,8 @@ def _envelope_answer(call: Call, data: Any) -> Answer:
                 permissions=tuple(sorted(data.get("permissions", ()))),
             )
         case Verb.SIGN_IN if data.get("secondFactorRequired"):
-            return Answer(
-                AnswerKind.ASKED, secret=data.get("ticket"), sets_up=bool(data.get("setUpRequired"))
-            )
+            sets_up = bool(data.get("setUpRequired"))
+            return Answer(AnswerKind.ASKED, secret=data.get("ticket"), sets_up=sets_up)
         case Verb.BEGIN_FACTOR | Verb.OFFER_FACTOR | Verb.RENEW_CODES:
             codes = canonical_codes(data.get("recoveryCodes", ()))
             return Answer(AnswerKind.FACTOR, secret=data.get("secret"), codes=codes)
@@ -99,10 +100,8 @@ def _envelope_answer(call: Call, data: Any) -> Answer:
             )
         case Verb.CHECK:
             scopes = tuple(sorted(each["scope"] for each in data.get("scopes", ())))
-            client = data.get("client", {}).get("clientId")
-            return Answer(
-                AnswerKind.OFFERED, client_id=client, scope=scopes, ask=bool(data["consentRequired"])
-            )
+            client, ask = data.get("client", {}).get("clientId"), bool(data["consentRequired"])
+            return Answer(AnswerKind.OFFERED, client_id=client, scope=scopes, ask=ask)
         case Verb.APPROVE | Verb.DENY:
             return consent_of(str(data.get("redirectTo")))
         case Verb.REGISTER_ROLE | Verb.CHANGE_ROLE:

@@ -33,9 +33,8 @@ class Catch:
             return f"SURVIVED  {self.fault.name:<30} {self.runs} runs: {self.fault.sentence}"
         numbers = sorted({violation.invariant.number for violation in self.violations})
         by = ", ".join(map(str, numbers))
-        return f"caught    {self.fault.name:<30} in run {self.runs:<3} by {by:<8} {self.violations[0]}"[
-            :LINE_LENGTH
-        ]
+        text = f"caught    {self.fault.name:<30} in run {self.runs:<3} by {by:<8} {self.violations[0]}"
+        return text[:LINE_LENGTH]
 
 
 def catch(fault: Fault, run: Callable[[int], Report], most_runs: int) -> Catch:

@@ -131,9 +131,8 @@ def picture_of(random: Random) -> bytes:
     line = b"\0" + random.randbytes(3) * width
 
     def chunk(kind: bytes, content: bytes) -> bytes:
-        return (
-            struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-        )
+        named = kind + content
+        return struct.pack(">I", len(content)) + named + struct.pack(">I", zlib.crc32(named))
 
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     pixels = zlib.compress(line * height)

@@ -11,9 +11,10 @@ from ostiary_core.oauth.state_tables import CODE_TRANSITIONS, SESSION_TRANSITION
 
 _STATE_TABLES: Final = {"code": CODE_TRANSITIONS, "session": SESSION_TRANSITIONS}
 
-DECIDED_ROWS: Final = tuple(
-    f"{name}: {row.name}" for name, table in _STATE_TABLES.items() for row in table if row.is_decided
-)
+_DECIDED: Final = {
+    f"{name}: {row.name}": row for name, table in _STATE_TABLES.items() for row in table if row.is_decided
+}
+DECIDED_ROWS: Final = tuple(_DECIDED)
 """Rows that decisions take; the other rows are the passing of time."""
 
 _Facts = frozenset[tuple[FactKind, Why | None]]
@@ -27,12 +28,7 @@ def transitions_of(decision: Decision) -> tuple[str, ...]:
 
 @cache
 def _rows_taken(facts: _Facts, refusal: Why | None) -> tuple[str, ...]:
-    return tuple(
-        f"{name}: {row.name}"
-        for name, table in _STATE_TABLES.items()
-        for row in table
-        if row.is_decided and _is_taken(row, facts, refusal)
-    )
+    return tuple(name for name, row in _DECIDED.items() if _is_taken(row, facts, refusal))
 
 
 def _is_taken(row: Transition, facts: _Facts, refusal: Why | None) -> bool:

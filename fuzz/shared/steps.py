@@ -12,40 +12,27 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
+from fuzz.shared import initial_states
 from fuzz.shared.calls import ABOUT_TEXT_CODES, WITH_A_CODE, Verb
-from fuzz.shared.initial_states import (
-    BATCHES,
-    CHANGES,
-    CHOICES,
-    ENTERED,
-    GIVEN_SECRETS,
-    IMPORTS,
-    KEEP_SECONDS,
-    NUMBERS,
-    PERMISSIONS,
-    SEEN,
-    USER_CHANGES,
-    InitialState,
-)
 from fuzz.shared.odd_fields import ODD_FIELDS
 
 _WAYS: Final[Mapping[Verb, Iterable[str]]] = {
-    Verb.CHANGE_CLIENT: CHANGES,
-    Verb.CHANGE_USER: USER_CHANGES,
-    Verb.RESET_SECRET: KEEP_SECONDS,
-    Verb.GIVE_SECRET: GIVEN_SECRETS,
-    Verb.IMPORT_USER: IMPORTS,
-    Verb.IMPORT_ROLE: PERMISSIONS,
-    Verb.IMPORT_CLIENT: (*CHANGES, *IMPORTS),
-    Verb.REGISTER_ROLE: PERMISSIONS,
-    Verb.CHANGE_ROLE: PERMISSIONS,
-    Verb.BATCH: BATCHES,
-    Verb.SHOW_ACCOUNT: PERMISSIONS,
-    Verb.CREATE_TOKEN: PERMISSIONS,
-    Verb.CHOOSE: CHOICES,
+    Verb.CHANGE_CLIENT: initial_states.CHANGES,
+    Verb.CHANGE_USER: initial_states.USER_CHANGES,
+    Verb.RESET_SECRET: initial_states.KEEP_SECONDS,
+    Verb.GIVE_SECRET: initial_states.GIVEN_SECRETS,
+    Verb.IMPORT_USER: initial_states.IMPORTS,
+    Verb.IMPORT_ROLE: initial_states.PERMISSIONS,
+    Verb.IMPORT_CLIENT: (*initial_states.CHANGES, *initial_states.IMPORTS),
+    Verb.REGISTER_ROLE: initial_states.PERMISSIONS,
+    Verb.CHANGE_ROLE: initial_states.PERMISSIONS,
+    Verb.BATCH: initial_states.BATCHES,
+    Verb.SHOW_ACCOUNT: initial_states.PERMISSIONS,
+    Verb.CREATE_TOKEN: initial_states.PERMISSIONS,
+    Verb.CHOOSE: initial_states.CHOICES,
     Verb.ACCEPT_INVITATION: ("earlier",),
-    **dict.fromkeys(WITH_A_CODE, ENTERED),
-    **dict.fromkeys(ABOUT_TEXT_CODES, (*NUMBERS, "theirs", "fresh")),
+    **dict.fromkeys(WITH_A_CODE, initial_states.ENTERED),
+    **dict.fromkeys(ABOUT_TEXT_CODES, (*initial_states.NUMBERS, "theirs", "fresh")),
 }
 """Values of `change` by verb."""
 CHANGES_A_RECORD: Final = (Verb.CHANGE_CLIENT, Verb.CHANGE_USER, Verb.CHANGE_ROLE)
@@ -140,18 +127,15 @@ class Step(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
         """Return the step for human readers: `+` marks the same turn; then seconds since the world began."""
         head = f"{self.number:>5}{'+' if self.joined else ' '} {self.at / 1000:>12.3f} s  {self.verb:<18}"
         about = ((name, value) for name, value in asdict(self).items() if name in _ABOUT)
-        words = (
-            name if value is True else f"{name}={value}"
-            for name, value in about
-            if value not in (None, False)
-        )
+        given = ((name, value) for name, value in about if value not in (None, False))
+        words = (name if value is True else f"{name}={value}" for name, value in given)
         return " ".join([head, *words])
 
 
 _ABOUT: Final = frozenset(Step.__struct_fields__) - {"number", "at", "verb", "joined"}
 
 
-def registrations_of(initial_state: InitialState) -> list[Step]:
+def registrations_of(initial_state: initial_states.InitialState) -> list[Step]:
     """Return the steps that create the clients and users of the initial state."""
     clients = [Step(number=0, at=0, verb=Verb.REGISTER_CLIENT, client=name) for name in initial_state.clients]
     people = [Step(number=0, at=0, verb=Verb.REGISTER_USER, user=name) for name in initial_state.people]
@@ -166,7 +150,7 @@ def check_step(before: Step | None, step: Step) -> None:
         raise ValueError(f"expected a number above {before.number}, got {step.number}")
     _check_word(step, "change", step.change, _WAYS.get(step.verb, ()))
     _check_word(step, "odd", step.odd, ODD_FIELDS.get(step.verb, ()))
-    _check_word(step, "seen", step.seen, SEEN if step.verb in CHANGES_A_RECORD else ())
+    _check_word(step, "seen", step.seen, initial_states.SEEN if step.verb in CHANGES_A_RECORD else ())
 
 
 def _check_word(step: Step, field: str, word: str | None, known: Iterable[str]) -> None:

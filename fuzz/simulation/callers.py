@@ -117,6 +117,7 @@ class Callers:
 
     async def _step(self, step: Step, mishap: Mishap, random: Random) -> None:
         call = call_of(self.history, step)
+        instance = self.instances[mishap.instance % len(self.instances)]
         if not may_be_asked(call):
             return
         if call.verb is Verb.BATCH and call.parts[0].moves is not None:
@@ -127,14 +128,11 @@ class Callers:
             call = _by(call, await self.sign_in_at(DESK))
         call = self._at_its_face(call, mishap)
         if mishap.picture and call.login is not None:
-            instance = self.instances[mishap.instance % len(self.instances)]
             self.story.faults["picture"] += 1
             await self.exchanges.upload_picture(call, picture_of(random), instance)
         if mishap.malformed and call.face is not Face.PAGE:
-            instance = self.instances[mishap.instance % len(self.instances)]
             await self.exchanges.send_with_mistake(call, instance, random)
         if mishap.forged and call.verb in _SIGN_INS and call.username is not None:
-            instance = self.instances[mishap.instance % len(self.instances)]
             self.story.faults["forged tickets"] += 1
             await self.exchanges.send_forged_tickets(call, instance, random)
         calls = [call] * mishap.race

@@ -1,7 +1,7 @@
 """Run seeds of the whole server on one or several cores; cut a failing seed down to a short story."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -9,15 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from fuzz.model.sentences import list_sentences
-from fuzz.shared.campaign import (
-    Report,
-    command,
-    conduct,
-    coverage,
-    format_failure,
-    make_failure_path,
-    run_all,
-)
+from fuzz.shared import campaign
 from fuzz.shared.selftest import SEED, run_selftest
 from fuzz.shared.shrinking import Shrinker
 from fuzz.simulation.faults import FAULTS
@@ -33,29 +25,15 @@ MOST_SEEDS: Final = 80
 """Number of seeds after which an unnoticed planted fault counts as a survivor."""
 
 
-def run_seed(seed: int) -> Report:
+def run_seed(seed: int) -> campaign.Report:
     """Run one seed from beginning to end."""
     run = live(str(seed))
-    return Report(
-        counts=Counter(
-            seeds=1, requests=run.operations, turns=run.turns, bytes=run.bytes, virtual_ms=run.virtual_ms
-        ),
-        tables={
-            "faults": run.faults,
-            "transitions": run.transitions,
-            "clauses": run.clauses,
-            "routes": run.routes,
-            "doors": run.doors,
-        },
-        digest=run.digest,
-        violations=run.violations,
-        stories=[partial(story, run)] if run.violations else [],
-    )
-
-
-def run_seeds(first: int, seeds: int, jobs: int = 1) -> Iterator[Report]:
-    """Run so many seeds from `first` on."""
-    return run_all(run_seed, range(first, first + seeds), jobs)
+    counts = Counter(seeds=1, requests=run.operations, turns=run.turns, bytes=run.bytes)
+    counts["virtual_ms"] = run.virtual_ms
+    by_rules = {"transitions": run.transitions, "clauses": run.clauses}
+    tables = {"faults": run.faults, **by_rules, "routes": run.routes, "doors": run.doors}
+    stories: list[campaign.Story] = [partial(story, run)] if run.violations else []
+    return campaign.Report(counts, tables, digest=run.digest, violations=run.violations, stories=stories)
 
 
 def shrink(run: Run) -> Run:
@@ -83,15 +61,15 @@ def _simplify(shrinker: Shrinker[Run, Line]) -> bool:
 def story(failure: Run) -> str:
     """Describe a failure in the protocol's words, keep it in a file, and name the commands to repeat it."""
     shortest = shrink(failure)
-    path = make_failure_path(f"seed-{failure.seed}.plan")
+    path = campaign.make_failure_path(f"seed-{failure.seed}.plan")
     lines = [*map(str, shortest.violations), "", "what happened:", *shortest.story]
     path.write_text(write(shortest.seed, shortest.lines, lines), encoding="utf-8")
-    return format_failure(
+    return campaign.format_failure(
         f"FAILED with seed {failure.seed}: {len(shortest.lines)} of {len(failure.lines)} steps show it",
         shortest.violations,
         list_steps(shortest),
-        f"replay it:      {command('simulate', '--replay', path)}",
-        f"the whole seed: {command('simulate', '--seed', failure.seed)}",
+        f"replay it:      {campaign.command('simulate', '--replay', path)}",
+        f"the whole seed: {campaign.command('simulate', '--seed', failure.seed)}",
     )
 
 
@@ -118,24 +96,20 @@ def run(first: int, seeds: int, *, jobs: int, most_failures: int, verbose: bool 
     """
     print(f"seed {first}, {seeds:,} seeds", flush=True)
 
-    def progress(total: Report, seconds: float) -> str:
+    def progress(total: campaign.Report, seconds: float) -> str:
         rate = total.counts["requests"] / seconds
         faults = total.tables["faults"].total()
         return f"{total.counts['seeds']:,} of {seeds:,} seeds, {rate:,.0f} requests/s, {faults:,} faults"
 
-    def find_missed(total: Report) -> str:
+    def find_missed(total: campaign.Report) -> str:
         # One visit may be lost to a fault.
         is_long = seeds * VISITS >= 2 * len(list_routes())
         missed = [each for each in list_routes() if is_long and not total.tables["routes"][each]]
         return f"routes not reached: {', '.join(missed)}" if missed else ""
 
-    return conduct(
-        run_seeds(first, seeds, jobs),
-        partial(_figures, verbose=verbose),
-        progress,
-        most_failures=most_failures,
-        find_missed=find_missed,
-    )
+    runs = campaign.run_all(run_seed, range(first, first + seeds), jobs)
+    figures = partial(_figures, verbose=verbose)
+    return campaign.conduct(runs, figures, progress, most_failures=most_failures, find_missed=find_missed)
 
 
 def run_one(seed: int, plan: Path | None) -> int:
@@ -165,7 +139,7 @@ def _tell_run(run: Run, plan: Path | None) -> int:
     return 1 if run.violations else 0
 
 
-def _figures(total: Report, seconds: float, *, verbose: bool) -> str:
+def _figures(total: campaign.Report, seconds: float, *, verbose: bool) -> str:
     counts, faults = total.counts, total.tables["faults"]
     hours = counts["virtual_ms"] / 3_600_000
     return (
@@ -176,12 +150,12 @@ def _figures(total: Report, seconds: float, *, verbose: bool) -> str:
         f"faults injected: {faults.total():,} ({_format_sorted(faults)})\n"
         f"doors: {format_shares(total.tables['doors'])}\n"
         f"sentences never decided: {format_undecided(find_undecided(total), verbose=verbose)}\n"
-        f"{coverage(total)}, {len(total.tables['routes'])} of {len(list_routes())} routes reached\n"
+        f"{campaign.coverage(total)}, {len(total.tables['routes'])} of {len(list_routes())} routes reached\n"
         f"trace digest {total.digest}"
     )
 
 
-def find_undecided(total: Report) -> list[str]:
+def find_undecided(total: campaign.Report) -> list[str]:
     """Return the sentences of the model that decided no operation, each in quotes."""
     return [f"'{each}'" for each in list_sentences() if not total.tables["clauses"][each]]
 
@@ -207,6 +181,6 @@ def selftest(only: str = "") -> int:
     return run_selftest(only, FAULTS, run_planted_seed, MOST_SEEDS)
 
 
-def run_planted_seed(number: int) -> Report:
+def run_planted_seed(number: int) -> campaign.Report:
     """Run a seed of the selftest's own."""
     return run_seed(SEED + number)

@@ -79,8 +79,8 @@ class Connection:
     def close(self) -> None:
         """Close this end; the other end notices when it reads or sends."""
         self.is_usable = False
-        _close(self._send)
-        _close(self._receive)
+        self._send.close()
+        self._receive.close()
 
     async def send(self, data: bytes, *, pieces: int = 1, random: Random | None = None) -> None:
         """Send bytes in so many pieces with pauses between them. Raises `trio.BrokenResourceError`."""
@@ -150,19 +150,17 @@ def connect(wire: Wire, source: str, *, slow: bool) -> tuple[Connection, Any]:
     A slow reader's connection passes bytes in lockstep: the server cannot send on before they are read.
     """
     client_send, server_receive = trio.testing.memory_stream_one_way_pair()
-    held: Any = (
-        trio.testing.lockstep_stream_one_way_pair() if slow else trio.testing.memory_stream_one_way_pair()
-    )
-    server_send, client_receive = held
+    pair: Any = trio.testing.lockstep_stream_one_way_pair if slow else trio.testing.memory_stream_one_way_pair
+    server_send, client_receive = pair()
 
     def close_server_end() -> None:
         for each in (server_send, server_receive):
-            _close(each)
+            each.close()
 
     def sever() -> None:
         close_server_end()
         for each in (client_send, client_receive):
-            _close(each)
+            each.close()
 
     stream: Any = trio.StapledStream(server_send, server_receive)
     stream.socket = _Socket(source, close_server_end)
@@ -227,7 +225,3 @@ async def send_garbage(connection: Connection, random: Random) -> None:
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass
     connection.close()
-
-
-def _close(half: Any) -> None:
-    half.close()

@@ -115,11 +115,8 @@ def _wrong_after_form(call: Call, response: Response, code: str) -> str | None:
         location = response.field("location")
         is_sent_away = call.verb in (Verb.APPROVE, Verb.DENY) and location.startswith(_CLIENTS_OWN)
         is_here = location.startswith("/") and not location.startswith("//")
-        return (
-            None
-            if is_here or is_sent_away
-            else f"the form for {call.verb} leads to {location.partition('?')[0]}"
-        )
+        address = location.partition("?")[0]
+        return None if is_here or is_sent_away else f"the form for {call.verb} leads to {address}"
     if "frame-ancestors 'none'" not in response.field("content-security-policy"):
         return f"status {status} after the form for {call.verb} may be framed"
     if status == 200:

@@ -18,18 +18,9 @@ from fuzz.shared.requests import request_of, with_cookies_of_https
 from fuzz.shared.responses import answer_of
 from fuzz.shared.sheets import answer_of_import, picture_request
 from fuzz.shared.steps import Step
+from fuzz.simulation import forms
 from fuzz.simulation.connections import EXCHANGE_SECONDS, HOST, Connection, manner_fields, number_request
 from fuzz.simulation.documented import OVERTAKEN, STATUS_OF_CODE, is_undocumented
-from fuzz.simulation.forms import (
-    Form,
-    answer_of_page,
-    find_form,
-    make_opening_request,
-    make_renewing_request,
-    make_sending_request,
-    read_code_or_reason,
-    read_form,
-)
 from fuzz.simulation.instance import PROXY, Instance
 from fuzz.simulation.judge import RightSource
 from fuzz.simulation.malformed import STRANGERS, draw_mistake
@@ -151,11 +142,11 @@ class Exchanges:
         if call.face is not Face.PAGE:
             return self._as_browsers_do(request_of(call, by_form=mishap.form))
         if call.verb is Verb.REFRESH_LOGIN:
-            return self._as_browsers_do(make_renewing_request(call))
+            return self._as_browsers_do(forms.make_renewing_request(call))
         form = await self.open_form(call, source_of(call), instance)
         if form is None:
             return None
-        return self._as_browsers_do(make_sending_request(call, find_form(call), form))
+        return self._as_browsers_do(forms.make_sending_request(call, forms.find_form(call), form))
 
     def _as_browsers_do(self, request: Request) -> Request:
         return with_cookies_of_https(request) if self.is_https else request
@@ -169,11 +160,11 @@ class Exchanges:
         is_refused = (is_a_form or is_a_sign_in) and mishap.manner is Manner.OTHER_PAGE
         return manner_fields(None if is_refused else mishap.manner, self.origin)
 
-    async def open_form(self, call: Call, source: str, instance: Instance) -> Form | None:
+    async def open_form(self, call: Call, source: str, instance: Instance) -> forms.Form | None:
         """Return the form of a call; None if its page does not open."""
-        page_form = find_form(call)
-        page = await self.ask_aside(make_opening_request(call, page_form), source, instance)
-        return None if page is None or page.status != 200 else read_form(page_form, page)
+        page_form = forms.find_form(call)
+        page = await self.ask_aside(forms.make_opening_request(call, page_form), source, instance)
+        return None if page is None or page.status != 200 else forms.read_form(page_form, page)
 
     async def ask_aside(self, request: Request, source: str, instance: Instance) -> Response | None:
         """Return the response to a request outside the history; None if none comes."""
@@ -225,9 +216,8 @@ class Exchanges:
                 signature=random.randbytes(32),
             )
             forged = Call(Verb.ENTER_FACTOR, token=ticket.text().reveal(), text_code="000000")
-            response = await self.ask_aside(
-                request_of(forged, by_form=False), random.choice(STRANGERS), instance
-            )
+            request = request_of(forged, by_form=False)
+            response = await self.ask_aside(request, random.choice(STRANGERS), instance)
             if response is not None and (response.status, response.error) not in _OF_FORGED_TICKETS:
                 answer = f"{response.status} {response.error}"
                 self.story.fault(DOCUMENTED, f"a code with a made-up ticket is answered {answer}")
@@ -247,10 +237,8 @@ class Exchanges:
             response = None
             if connection is not None:
                 try:
-                    with (
-                        self._judge_connection(f"pipelined {operation.call.verb}"),
-                        trio.fail_after(EXCHANGE_SECONDS),
-                    ):
+                    what = f"pipelined {operation.call.verb}"
+                    with self._judge_connection(what), trio.fail_after(EXCHANGE_SECONDS):
                         if place == 0:
                             await connection.send(b"".join(map(connection.http.write, requests)))
                         if connection.is_usable:
@@ -306,7 +294,7 @@ class Exchanges:
                 operation.outcome = Outcome.UNKNOWN
             self.story.log_operation(operation, "no answer is heard")
             return
-        shown = read_code_or_reason(response) if call.face is Face.PAGE else ""
+        shown = forms.read_code_or_reason(response) if call.face is Face.PAGE else ""
         wrong = is_undocumented(call, response, by_form=mishap.form, shown=shown)
         if wrong is not None:
             self.story.fault(DOCUMENTED, wrong)
@@ -327,9 +315,8 @@ class Exchanges:
         if answer.kind is AnswerKind.FAILED:
             operation.outcome = Outcome.UNKNOWN
             if not has_failed:
-                self.story.fault(
-                    DOCUMENTED, f"{call.verb} fails with {response.status} though no fault was injected"
-                )
+                wrong = f"{call.verb} fails with {response.status} though no fault was injected"
+                self.story.fault(DOCUMENTED, wrong)
         elif self._is_renewed_in_vain(operation, answer):
             operation.outcome = Outcome.UNKNOWN
         elif not is_let_in or answer.error == OVERTAKEN or (seen and seen[-1].turned_away):
@@ -353,9 +340,7 @@ class Exchanges:
         """Return the answer with facts that HTTP does not give: the begun session, the login's user."""
         if answer.kind is AnswerKind.USER and answer.sub is None:
             return answer._replace(sub=self._user_id(call))
-        begins = call.verb in (
-            *(Verb.REDEEM, Verb.CLIENT_CREDENTIALS, Verb.SIGN_IN, Verb.ENTER_FACTOR, Verb.CREATE_TOKEN),
-        )
+        begins = call.verb not in (Verb.REFRESH, Verb.REFRESH_LOGIN)
         if answer.kind not in (AnswerKind.TOKENS, AnswerKind.LOGIN):
             return answer
         session = self._session(answer)
@@ -401,7 +386,7 @@ class Exchanges:
 
 def _answer_of(call: Call, response: Response, key: bytes) -> Answer:
     if response.status < 500 and call.face is Face.PAGE:
-        return answer_of_page(call, response, key)
+        return forms.answer_of_page(call, response, key)
     if response.status == 200 and call.face is Face.SHEET:
         return answer_of_import(call, response)
     return answer_of(call, response)

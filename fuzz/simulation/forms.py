@@ -162,12 +162,8 @@ def make_sending_request(call: Call, page_form: PageForm, form: Form) -> Request
     cookies = [f"ostiary_form={form.cookie}"]
     if call.login is not None and call.verb not in _SIGNING_IN:
         cookies.append(f"ostiary_access={call.login}")
-    fields = [
-        ("Content-Type", FORM),
-        ("Accept", "text/html"),
-        *user_agent_fields(call),
-        ("Cookie", "; ".join(cookies)),
-    ]
+    types = (("Content-Type", FORM), ("Accept", "text/html"))
+    fields = [*types, *user_agent_fields(call), ("Cookie", "; ".join(cookies))]
     return Request("POST", page_form.action, fields, _body_of(form, page_form))
 
 
@@ -221,12 +217,8 @@ def _login_in_cookies(response: Response) -> Answer:
     cookies = _cookies(response)
     access, *attributes = cookies.get("ostiary_access", "").split("; ")
     seconds = next((one for one in attributes if one.startswith("Max-Age=")), "Max-Age=0")
-    return Answer(
-        AnswerKind.LOGIN,
-        access=access,
-        refresh=cookies.get("ostiary_refresh", "").partition(";")[0],
-        expires_in=int(seconds.removeprefix("Max-Age=")),
-    )
+    refresh, expires_in = cookies.get("ostiary_refresh", ""), int(seconds.removeprefix("Max-Age="))
+    return Answer(AnswerKind.LOGIN, access=access, refresh=refresh.partition(";")[0], expires_in=expires_in)
 
 
 def answer_of_page(call: Call, response: Response, key: bytes) -> Answer:

@@ -263,6 +263,7 @@ class Instance:
 
     def _dependencies(self) -> Dependencies:
         self.clock = SystemClock(self._nanoseconds, self._monotonic_nanoseconds)
+        seconds = self.swarm.sweep_seconds
         return Dependencies(
             clock=self.clock,
             entropy_source=SeededEntropy(f"{self.name} instance {self.number} life {self.incarnation}"),
@@ -272,12 +273,7 @@ class Instance:
             run_turns=self._stalling(self.shared.run_sync(self.random, self.witness)),
             open_delivery=lambda *of: nullcontext(self.delivered),
             read_sheet=read_sheet_in_place,
-            upkeep=replace(
-                NO_UPKEEP,
-                sweep_seconds=self.swarm.sweep_seconds,
-                uses_seconds=self.swarm.sweep_seconds,
-                summary_seconds=self.swarm.sweep_seconds,
-            ),
+            upkeep=replace(NO_UPKEEP, sweep_seconds=seconds, uses_seconds=seconds, summary_seconds=seconds),
             has_administrator=True,
             change_service=self._watch,
         )
@@ -285,30 +281,17 @@ class Instance:
     @asynccontextmanager
     async def _open_store(self, settings: Settings) -> AsyncIterator[Any]:
         with self.shared.open_store() as inner:
-            self.store = FaultyStore(
-                inner,
-                self.witness,
-                crash=self.crash,
-                stall=self.stall,
-                committed=self.committed,
-                secret=self.secret,
-            )
-            self.store.met = self.faults_met
+            hooks = (self.crash, self.stall, self.committed, self.secret)
+            self.store = FaultyStore(inner, self.witness, *hooks, met=self.faults_met)
             yield self.store
 
     def _watch(self, service: Service) -> Service:
         throttle = SignInThrottle(scale=self.swarm.free_guesses / FREE_GUESSES)
         windows = RateWindows(scale=self.swarm.window_scale)
         endpoint = TokenEndpoint(windows, service.endpoint.languages)
-        return WitnessedService.watching(
-            self.witness,
-            replace(
-                service,
-                sign_in_throttle=throttle,
-                endpoint=endpoint,
-                stall_detector=RestingDetector(service.clock),
-            ),
-        )
+        detector = RestingDetector(service.clock)
+        changed = replace(service, sign_in_throttle=throttle, endpoint=endpoint, stall_detector=detector)
+        return WitnessedService.watching(self.witness, changed)
 
     def crash(self) -> None:
         """Lose everything that is not stored, in the middle of all work."""

@@ -70,16 +70,11 @@ def judge_operations(
         given = operation.answer
         names = [] if given is None else contradiction.answer.find_differences(given)
         orders = "no order" if tries.left > 0 else f"none of the first {MOST_TRIES:,} orders"
-        violations.append(
-            Violation(
-                EXPLAINED,
-                f"{orders} of what was asked explains step {operation.step}: {operation.call.verb} at "
-                f"{operation.returned_at:.3f} s must be answered '{contradiction.answer}' "
-                f"({contradiction.clause}) and was answered '{given}'"
-                + (f" (they differ in {', '.join(names)})" if names else ""),
-                operation.step,
-            )
-        )
+        what = f"step {operation.step}: {operation.call.verb} at {operation.returned_at:.3f} s"
+        right = f"must be answered '{contradiction.answer}' ({contradiction.clause})"
+        differ = f" (they differ in {', '.join(names)})" if names else ""
+        detail = f"{orders} of what was asked explains {what} {right} and was answered '{given}'{differ}"
+        violations.append(Violation(EXPLAINED, detail, operation.step))
     return violations
 
 
@@ -91,11 +86,8 @@ def _find_unrecorded(judged: Judged, trail: Sequence[AuditEntry]) -> Iterator[Vi
         if moves_roles(operation.call) and answer is not None and answer.error in BEFORE_THE_BATCH:
             continue
         if operation.outcome is Outcome.ANSWERED and verdict.recorded_for not in recorded:
-            yield Violation(
-                RECORDED,
-                f"the trail does not record an administrator's refusal of {operation.call.verb}",
-                operation.step,
-            )
+            detail = f"the trail does not record an administrator's refusal of {operation.call.verb}"
+            yield Violation(RECORDED, detail, operation.step)
             return
 
 
@@ -189,35 +181,16 @@ def _in_order(operations: Sequence[Operation], witness: Witness, slowed: set[int
         if operation.outcome is Outcome.NEVER:
             continue
         seen = _find_deciding_event(operation, witness)
-        if operation.outcome is Outcome.ANSWERED:
-            assert operation.returned is not None
-            at = operation.returned if seen is None else seen.moment
-            now = operation.returned_now if seen is None else seen.now
-            events.append(
-                Event(
-                    operation,
-                    at,
-                    now,
-                    happened=True,
-                    waited_ms=0 if seen is None else seen.waited_ms,
-                    unseen_ms=0 if seen is None else seen.unseen_ms or 0,
-                    may_be_slowed=operation.number in slowed,
-                )
-            )
-        elif seen is not None:
-            events.append(
-                Event(
-                    operation,
-                    seen.moment,
-                    seen.now,
-                    happened=True,
-                    waited_ms=seen.waited_ms,
-                    unseen_ms=seen.unseen_ms or 0,
-                    code=seen.code,
-                )
-            )
+        slow = operation.number in slowed
+        if seen is not None:
+            unseen_ms, waited_ms = seen.unseen_ms or 0, seen.waited_ms
+            event = Event(operation, seen.moment, seen.now, True, waited_ms, unseen_ms, seen.code, slow)
+        elif operation.outcome is Outcome.ANSWERED:
+            at, now = _end_of(operation), operation.returned_now
+            event = Event(operation, at, now, happened=True, may_be_slowed=slow)
         else:
-            events.append(Event(operation, operation.invoked, operation.invoked_now, happened=False))
+            event = Event(operation, operation.invoked, operation.invoked_now, happened=False)
+        events.append(event)
     return events
 
 
@@ -228,10 +201,7 @@ def _secrets_used(model: Model, operations: Sequence[Operation], witness: Witnes
     known = {digest_of(text): text for text in (*received, *current)}
     for number, (moment, now, event) in enumerate(witness.secrets_used):
         call = Call(
-            Verb.NOTE_SECRET_USE,
-            client_id=event.client_id,
-            secret=known.get(event.digest),
-            waited_ms=now - event.used_at,
+            Verb.NOTE_SECRET_USE, event.client_id, known.get(event.digest), waited_ms=now - event.used_at
         )
         noted = Operation(-1 - number, 0, call, 0, 0, "", moment, now, 0.0)
         noted.returned, noted.outcome = moment + 1, Outcome.ANSWERED
@@ -270,6 +240,5 @@ def _find_untimely(operations: Sequence[Operation], witness: Witness) -> Iterato
             yield Violation(TIMELY, f"{what} was answered before it took effect", operation.step)
         on_time = operation.invoked_now <= seen.now <= operation.returned_now
         if not on_time and not operation.clock_was_set:
-            yield Violation(
-                TIMELY, f"{what} was decided by a clock that is not its instance's", operation.step
-            )
+            detail = f"{what} was decided by a clock that is not its instance's"
+            yield Violation(TIMELY, detail, operation.step)

@@ -54,11 +54,8 @@ def find_overruns(operations: Sequence[Operation], scale: float) -> list[Violati
 
 def _is_free_as_page(one: Operation) -> bool:
     """Whether a page counts the request against no limit: it has none, or redirects to sign-in first."""
-    is_turned_away = (
-        one.call.login is not None
-        and one.answer is not None
-        and one.answer.error in ("A1001", "A1004", "A1009")
-    )
+    error = "" if one.call.login is None or one.answer is None else one.answer.error
+    is_turned_away = error in ("A1001", "A1004", "A1009")
     return one.call.face is Face.PAGE and (one.call.verb in WITHOUT_A_LIMIT_AS_PAGE or is_turned_away)
 
 

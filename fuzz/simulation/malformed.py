@@ -36,27 +36,20 @@ def draw_mistake(call: Call, random: Random) -> tuple[str, Request, Refusals] | 
     if call.face is Face.SHEET:
         refusals = {(400, "A0401"), (403, "A0403")} | _OTHERS_LOGIN | _ANYWHERE
         return "an error in a cell", import_request_with_error(call, random), frozenset(refusals)
-    kinds = _mistakes_of(call.verb)
-    if not kinds:
+    mistakes = _mistakes_of(call.verb)
+    if not mistakes:
         return None
-    mistake = random.choice([each for kind in kinds for each in kind])
+    mistake = random.choice(mistakes)
     return mistake.name, mistake.spoil(request_of(call, by_form=False)), mistake.answers | _ANYWHERE
 
 
-def _mistakes_of(verb: Verb) -> tuple[tuple[Mistake, ...], ...]:
+def _mistakes_of(verb: Verb) -> tuple[Mistake, ...]:
     if verb in AT_THE_TOKEN_SERVICE:
-        return _IN_ANY_FORM, _OF_CREDENTIALS, _OF_GRANTS if verb in _GRANTS else _OF_TOKENS
-    match verb:
-        case Verb.USER_INFO:
-            return (_AT_USERINFO,)
-        case Verb.CHECK:
-            return (_IN_A_QUERY,)
-        case Verb.SIGN_IN:
-            return (_AT_SIGN_IN,)
-        case Verb.APPROVE | Verb.DENY:
-            return (_IN_A_DECISION,)
-        case _:
-            return ()
+        return (*_IN_ANY_FORM, *_OF_CREDENTIALS, *(_OF_GRANTS if verb in _GRANTS else _OF_TOKENS))
+    if verb in (Verb.APPROVE, Verb.DENY):
+        return _IN_A_DECISION
+    others = {Verb.USER_INFO: _AT_USERINFO, Verb.CHECK: _IN_A_QUERY, Verb.SIGN_IN: _AT_SIGN_IN}
+    return others.get(verb, ())
 
 
 # --- ways to spoil a request

@@ -9,16 +9,10 @@ from fuzz.shared.calls import Answer, AnswerKind, Call, Face, Verb, moves_roles,
 from fuzz.simulation.operations import Operation, Outcome
 
 LEAST: Final = {
-    Verb.REDEEM: AnswerKind.TOKENS,
-    Verb.REFRESH: AnswerKind.TOKENS,
-    Verb.CLIENT_CREDENTIALS: AnswerKind.TOKENS,
-    Verb.SIGN_IN: AnswerKind.LOGIN,
-    Verb.ENTER_FACTOR: AnswerKind.LOGIN,
-    Verb.REFRESH_LOGIN: AnswerKind.LOGIN,
-    Verb.APPROVE: AnswerKind.CODE,
-    Verb.RECALL: AnswerKind.CODE,
-    Verb.REGISTER_CLIENT: AnswerKind.SECRET,
-    Verb.RESET_SECRET: AnswerKind.SECRET,
+    **dict.fromkeys((Verb.REDEEM, Verb.REFRESH, Verb.CLIENT_CREDENTIALS), AnswerKind.TOKENS),
+    **dict.fromkeys((Verb.SIGN_IN, Verb.ENTER_FACTOR, Verb.REFRESH_LOGIN), AnswerKind.LOGIN),
+    **dict.fromkeys((Verb.APPROVE, Verb.RECALL), AnswerKind.CODE),
+    **dict.fromkeys((Verb.REGISTER_CLIENT, Verb.RESET_SECRET), AnswerKind.SECRET),
 }
 
 

@@ -41,48 +41,35 @@ async def populate(turns: Turns, callers: Callers, model: Model) -> None:
         if not isinstance(reply, UserKnown):
             raise TypeError(f"an account could not be made: {reply}")
         user_id, username = reply.user.user_id, reply.user.username
-        model.realm.users[user_id] = ModelUser(
-            user_id, username, password, roles=frozenset(reply.user.role_ids)
-        )
+        roles = frozenset(reply.user.role_ids)
+        model.realm.users[user_id] = ModelUser(user_id, username, password, roles=roles)
         history.users[user_id] = KnownUser(user_id, username, password)
         return history.users[user_id]
 
-    made = await turns.decide(
-        events.FirstAdministratorCreated(
-            username=ADMINISTRATOR,
-            password_hash=password_hash[ROOT_PASSWORD],
-            must_change_password=False,
-            entropy=drawn.draw(),
-        )
+    def register(name: str | None, password: str, **more: object) -> events.UserRegistered:
+        fields = {"username": name, "name": name, "mustChangePassword": False, **more}
+        by, hashed = events.Operator(), password_hash[password]
+        return events.UserRegistered(caller=by, fields=fields, password_hash=hashed, entropy=drawn.draw())
+
+    first = events.FirstAdministratorCreated(
+        username=ADMINISTRATOR,
+        password_hash=password_hash[ROOT_PASSWORD],
+        must_change_password=False,
+        entropy=drawn.draw(),
     )
+    made = await turns.decide(first)
     history.names[ADMINISTRATOR] = know(made.reply, ROOT_PASSWORD)
     for name in (*DESKS, GUEST):
-        made = await turns.decide(
-            events.UserRegistered(
-                caller=events.Operator(),
-                fields={
-                    "username": name,
-                    "name": name,
-                    "mustChangePassword": False,
-                    "roleIds": [] if name == GUEST else [SUPER_ADMINISTRATOR],
-                },
-                password_hash=password_hash[DESK_PASSWORD],
-                entropy=drawn.draw(),
-            )
-        )
+        roles = [] if name == GUEST else [SUPER_ADMINISTRATOR]
+        made = await turns.decide(register(name, DESK_PASSWORD, roleIds=roles))
         know(made.reply, DESK_PASSWORD)
     for step in registrations_of(history.initial_state):
         call = call_of(history, step)
-        event: Any = (
-            events.UserRegistered(
-                caller=events.Operator(),
-                fields={"username": call.username, "name": call.username, "mustChangePassword": False},
-                password_hash=password_hash[FIRST_PASSWORD],
-                entropy=drawn.draw(),
-            )
-            if step.verb is Verb.REGISTER_USER
-            else event_of(call, drawn.draw(), Instant(BEGINNING_OF_TIME_MS))
-        )
+        event: events.Event
+        if step.verb is Verb.REGISTER_USER:
+            event = register(call.username, FIRST_PASSWORD)
+        else:
+            event = event_of(call, drawn.draw(), Instant(BEGINNING_OF_TIME_MS))
         answer = answer_of(call, await turns.decide(event))
         if model.judge(call, BEGINNING_OF_TIME_MS, answer).answer != answer:
             callers.story.fault(EXPLAINED, f"the beginning: {call.verb} is answered {answer}")

@@ -78,11 +78,8 @@ def live(seed: str, lines: Sequence[Line] | None = None) -> Run:
     ROUTES.clear()
     folder = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
     temporary = tempfile.TemporaryDirectory(prefix="ostiary-simulation-", dir=folder)
-    with (
-        temporary as scratch,
-        with_more_scopes(),
-        patch("ostiary_web.pages.administration.clients.SCOPES", SCOPES),
-    ):
+    on_pages = patch("ostiary_web.pages.administration.clients.SCOPES", SCOPES)
+    with temporary as scratch, with_more_scopes(), on_pages:
         world = _World(seed, Path(scratch), lines, log)
         try:
             return run_determined(seed, world.run, log)
@@ -96,9 +93,8 @@ def world_of(seed: str) -> tuple[InitialState, Swarm]:
     random = Random(f"{seed} beginning")
     initial_state, swarm = draw_initial_state(random), swarm_of(random)
     # The server has no setting for it.
-    settings = dataclasses.replace(
-        initial_state.settings, tokens_at_most=SPECIFICATION.personal_tokens_at_most
-    )
+    at_most = SPECIFICATION.personal_tokens_at_most
+    settings = dataclasses.replace(initial_state.settings, tokens_at_most=at_most)
     if swarm.window_scale < 1:
         # With two requests a minute no administrator could set up a second factor and sign in with it.
         settings = dataclasses.replace(settings, second_factor_of="no")
@@ -122,13 +118,10 @@ class _World:
         self.stored = StoreChecker(self.shared)
         self.lines: list[Line] = []
         self.story = Story()
-        wide = self.swarm.window_scale >= 1
         (folder / "files").mkdir()
-        self.exchanges = Exchanges(
-            *(self.history, self.witness, self.shared, self.story),
-            is_https=self.swarm.is_https,
-            limits_are_wide=wide,
-        )
+        self.exchanges = Exchanges(self.history, self.witness, self.shared, self.story)
+        self.exchanges.is_https = self.swarm.is_https
+        self.exchanges.limits_are_wide = self.swarm.window_scale >= 1
         self.callers = Callers(seed, self.history, self.story, self.exchanges, self.stored)
         self.instances = [
             Instance(
@@ -239,20 +232,16 @@ class _World:
             pair = seen.pairs[-1]
             calls = [Call(Verb.USER_INFO, token=pair.access)]
             if client is not None:
-                about = Call(
-                    Verb.INTROSPECT, client_id=client.client_id, secret=client.secret, token=pair.refresh
-                )
+                about = Call(Verb.INTROSPECT, client.client_id, client.secret, pair.refresh)
                 again = about._replace(verb=Verb.REFRESH, user_agent=pair.agent)
                 calls += [about, again] if pair.refresh is not None else []
             for call in calls:
                 number += 1
-                answer = await self.exchanges.ask(
-                    number, call, calm, number % len(self.instances), Random(number)
-                )
+                where = number % len(self.instances)
+                answer = await self.exchanges.ask(number, call, calm, where, Random(number))
                 if answer is None and not self.story.violations:
-                    self.story.fault(
-                        PROGRESS, f"{call.verb} is not answered though nothing is wrong any more"
-                    )
+                    wrong = f"{call.verb} is not answered though nothing is wrong any more"
+                    self.story.fault(PROGRESS, wrong)
         await self._visit()
         for kept in self.exchanges.pool.values():
             for connection in kept:
@@ -286,10 +275,8 @@ class _World:
         call = operation.call
         if call.face is not Face.INTERFACE:
             return str(call.face)
-        has_lane = self.swarm.lanes[operation.instance] and call.verb in AT_THE_TOKEN_SERVICE | {
-            Verb.USER_INFO
-        }
-        return "lane" if has_lane else "interface"
+        is_for_lane = call.verb in AT_THE_TOKEN_SERVICE | {Verb.USER_INFO}
+        return "lane" if is_for_lane and self.swarm.lanes[operation.instance] else "interface"
 
     def _result(self) -> Run:
         for instance in self.instances:

@@ -9,6 +9,7 @@ writer wins).
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any, Final, TypeVar
@@ -31,6 +32,7 @@ from ostiary_net.turns.ports import CommitUnconfirmed
 from ostiary_net.turns.turn_taking import has_something_to_keep
 
 T = TypeVar("T")
+Origins = Sequence[Origin | None]
 
 
 LATER_WORD: Final = UnknownWord("of_the_next_release")
@@ -122,9 +124,7 @@ class SharedMemory(ServerMemoryStore):
         rows = (self._began or self._tables)[table]
         return [rows[identifier] for identifier in identifiers if identifier in rows]
 
-    def turn(
-        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
-    ) -> list[Decision]:
+    def turn(self, events: Sequence[Event], now: Instant, origins: Origins = ()) -> list[Decision]:
         self.decided_at, self._began_at = self._began_at, None
         try:
             return super().turn(events, now, origins)
@@ -155,44 +155,36 @@ def write_later_words(shared: Shared) -> list[Record]:
     return [change.after for change in changes]
 
 
+@dataclass
 class FaultyStore:
     """A store as one instance uses it: observed, and failing if the plan says so."""
 
-    def __init__(
-        self,
-        inner: Any,
-        witness: Witness,
-        *,
-        crash: Callable[[], None],
-        stall: Callable[[int], None],
-        committed: Callable[[Sequence[Decision]], None],
-        secret: Callable[[], str],
-    ) -> None:
-        self._inner = inner
-        self._witness = witness
-        self._crash = crash
-        self._stall = stall
-        self._committed = committed
-        self._secret = secret
-        self._unheard = UnheardRefreshes()
-        self.armed: dict[int, Fate] = {}
-        """Fault of an operation's next turn that writes."""
-        self.halting: set[int] = set()
-        """Operations after whose first turn the store stands still."""
-        self.met: Counter[str] = Counter()
-        self.is_dead = False
-        self.policy: Policy = inner.policy
+    inner: Any
+    witness: Witness
+    crash: Callable[[], None]
+    stall: Callable[[int], None]
+    committed: Callable[[Sequence[Decision]], None]
+    secret: Callable[[], str]
+    met: Counter[str]
+    armed: dict[int, Fate] = field(default_factory=dict)
+    """Fault of an operation's next turn that writes."""
+    halting: set[int] = field(default_factory=set)
+    """Operations after whose first turn the store stands still."""
+    is_dead: bool = False
+    policy: Policy = field(init=False)
+    _unheard: UnheardRefreshes = field(default_factory=UnheardRefreshes)
 
-    def turn(
-        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
-    ) -> list[Decision]:
+    def __post_init__(self) -> None:
+        self.policy = self.inner.policy
+
+    def turn(self, events: Sequence[Event], now: Instant, origins: Origins = ()) -> list[Decision]:
         """Take a turn, which may fail before its commit, or commit and lose its answer."""
         fault = self._due(events)
         if fault in (Fate.STORE_FAILS, Fate.CRASH_BEFORE):
             self._count_fault(fault, events)
-        decisions: list[Decision] = self._inner.turn(events, now, origins)
+        decisions: list[Decision] = self.inner.turn(events, now, origins)
         self._took(events, decisions, now, changed=any(decision.changes for decision in decisions))
-        self._committed(decisions)
+        self.committed(decisions)
         if fault is not None:
             self._count_fault(fault, events, decisions)
         if any(map(has_something_to_keep, decisions)):
@@ -202,30 +194,30 @@ class FaultyStore:
     def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
         """Read with events that change nothing."""
         self._alive()
-        decisions: list[Decision] = self._inner.read(events, now)
+        decisions: list[Decision] = self.inner.read(events, now)
         self._took(events, decisions, now, changed=False)
         return decisions
 
     def write(self, changes: Sequence[Change]) -> None:
-        self._inner.write(changes)
+        self.inner.write(changes)
 
     def __getattr__(self, name: str) -> Any:
         """Pass on all other reads, such as lists and histories."""
-        return getattr(self._inner, name)
+        return getattr(self.inner, name)
 
     def _took(
         self, events: Sequence[Event], decisions: Sequence[Decision], now: int, *, changed: bool
     ) -> None:
-        moment = None if changed else getattr(self._inner, "decided_at", None)
-        self._witness.record_turn(events, decisions, now, moment, self._unheard)
-        halting = self.halting.intersection(self._witness.operations_of(events))
+        moment = None if changed else getattr(self.inner, "decided_at", None)
+        self.witness.record_turn(events, decisions, now, moment, self._unheard)
+        halting = self.halting.intersection(self.witness.operations_of(events))
         if halting:
             self.halting -= halting
-            self._stall(HALT_MS)
+            self.stall(HALT_MS)
 
     def _due(self, events: Sequence[Event]) -> Fate | None:
         self._alive()
-        fates = [self.armed.pop(one) for one in self._witness.operations_of(events) if one in self.armed]
+        fates = [self.armed.pop(one) for one in self.witness.operations_of(events) if one in self.armed]
         return fates[0] if fates else None
 
     def _alive(self) -> None:
@@ -234,12 +226,12 @@ class FaultyStore:
 
     def _count_fault(self, fault: Fate, events: Sequence[Event], decisions: Sequence[Decision] = ()) -> None:
         self.met[fault] += 1
-        self._witness.record_failed(events)
+        self.witness.record_failed(events)
         if fault in (Fate.CRASH_BEFORE, Fate.CRASH_AFTER):
-            self._crash()
-        error = StoreFault(f"disk I/O error near {self._secret()!r}")
+            self.crash()
+        error = StoreFault(f"disk I/O error near {self.secret()!r}")
         if fault is Fate.STORE_AWAY:
-            self._stall(AWAY_MS)
+            self.stall(AWAY_MS)
         if fault in (Fate.COMMIT_UNHEARD, Fate.STORE_AWAY):
             self._unheard.record(events, decisions)
             unconfirmed = CommitUnconfirmed("no answer to a commit")

@@ -59,11 +59,8 @@ class StoreChecker:
         changes = [change for decision in decisions for change in decision.changes]
         deleted = {change.before.key for change in changes if isinstance(change, Delete)}
         self._purged |= {key.id for key in deleted if key.table is Table.SESSION}
-        violations = [
-            *self._check_moves(records, deleted),
-            *_faults_of(records.values(), self._purged),
-            *faults,
-        ]
+        moves = self._check_moves(records, deleted)
+        violations = [*moves, *_faults_of(records.values(), self._purged), *faults]
         self._records = records
         return violations
 

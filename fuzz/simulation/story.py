@@ -39,21 +39,12 @@ class Story:
 
     def log_operation(self, operation: Operation, came: str) -> None:
         call = operation.call
-        about = " ".join(
-            word
-            for word in (
-                call.client_id and f"client={call.client_id}",
-                call.username and f"user={call.username}",
-                call.user_agent and f"agent={call.user_agent[:20]}",
-            )
-            if word
-        )
+        named = {"client": call.client_id, "user": call.username, "agent": (call.user_agent or "")[:20]}
+        about = " ".join(f"{name}={value}" for name, value in named.items() if value)
         who = f"step {operation.step}" if operation.step < AT_THE_DESK else "the desk"
         who = who if operation.step < IN_THE_END else "in the end"
-        self.log(
-            f"{who}: {call.verb} {about} asked at {operation.invoked_at:.3f} s of instance "
-            f"{operation.instance}: {came}"
-        )
+        asked = f"asked at {operation.invoked_at:.3f} s of instance {operation.instance}"
+        self.log(f"{who}: {call.verb} {about} {asked}: {came}")
 
     def remember(self, call: Call, answer: Answer) -> None:
         """Record the secrets that must not be stored or logged."""

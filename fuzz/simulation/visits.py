@@ -81,10 +81,8 @@ def _manners(random: Random) -> Fields:
     """Return extra header fields of a browser or an impostor."""
     fields: Fields = []
     if random.random() < 0.3:
-        fields += [
-            ("Accept-Language", random.choice(("zh-CN", "tlh, en;q=0.1", "*"))),
-            ("Accept", "text/html"),
-        ]
+        language = random.choice(("zh-CN", "tlh, en;q=0.1", "*"))
+        fields += [("Accept-Language", language), ("Accept", "text/html")]
     if random.random() < 0.3:
         fields.append(("X-Timezone", random.choice(("Asia/Shanghai", "Nowhere/Land", "../etc/passwd"))))
     if random.random() < 0.2:
