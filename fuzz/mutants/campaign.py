@@ -78,9 +78,8 @@ def run(
 
     def judge_all(judges: list[Judge]) -> int:
         tried = try_judges(judges, modules, _PROCESSES)
-        print(
-            f"{len(mutants):,} mutants, {len(tried):,} judges, {time.monotonic() - began:.0f} s to try these"
-        )
+        took = f"{time.monotonic() - began:.0f} s"
+        print(f"{len(mutants):,} mutants, {len(tried):,} judges, {took} to try these")
         reached = {place for judge in tried for place in judge.reached}
         of_imports = list_calls_of_imports(modules)
         # Values that a function made for its module's tables are there before any mutant.
@@ -92,13 +91,9 @@ def run(
         ]
         left = most_seconds - (time.monotonic() - began)
         runs = judge_mutants(judged, tried, listed, homes)
+        most = len(mutants) + 1
         return conduct(
-            runs,
-            _figures,
-            _progress,
-            most_failures=len(mutants) + 1,
-            most_seconds=left,
-            find_missed=_find_porous,
+            runs, _figures, _progress, most_failures=most, most_seconds=left, find_missed=_find_porous
         )
 
     return with_judges(list(rooms.values()), judge_all) or int(bool(stale))
@@ -165,10 +160,8 @@ def ask_in_order(mutant: Mutant, judges: Sequence[Judge], noticed: Sequence[str]
     """
     places = {(mutant.module, statement) for statement in find_changed_statements(mutant)}
     reaching = [judge for judge in judges if places & judge.reached]
-    return sorted(
-        reaching if reaching or mutant.function else judges,
-        key=lambda judge: (-noticed.count(judge.name), judge.seconds),
-    )
+    asked = reaching if reaching or mutant.function else judges
+    return sorted(asked, key=lambda judge: (-noticed.count(judge.name), judge.seconds))
 
 
 def take_within(judges: Sequence[Judge], most_seconds: float) -> list[Judge]:
@@ -219,14 +212,11 @@ def _find_porous(total: Report) -> str:
     """Return the rooms with a larger share of survivors than allowed."""
     lines = []
     for name, room in ROOMS.items():
-        judged, survived = (
-            sum(counts[name] for counts in total.tables.values()),
-            total.tables[_SURVIVED][name],
-        )
+        survived = total.tables[_SURVIVED][name]
+        judged = sum(counts[name] for counts in total.tables.values())
         if judged >= _LEAST_JUDGED and survived > room.may_survive * judged:
-            lines.append(
-                f"{survived} of {judged} mutants of {name} survive, more than {room.may_survive:.0%}"
-            )
+            too_many = f"more than {room.may_survive:.0%}"
+            lines.append(f"{survived} of {judged} mutants of {name} survive, {too_many}")
     return "; ".join(lines)
 
 
@@ -240,7 +230,6 @@ def _figures(total: Report, seconds: float) -> str:
     for room in (*ROOMS, ""):
         counts = [total.tables[each][room] if room else total.tables[each].total() for each in columns]
         if sum(counts):
-            lines.append(
-                f"{room or 'together':<12}{sum(counts):>9,}" + "".join(f"{each:>11,}" for each in counts)
-            )
+            cells = "".join(f"{each:>11,}" for each in counts)
+            lines.append(f"{room or 'together':<12}{sum(counts):>9,}{cells}")
     return "\n".join(lines)

@@ -63,9 +63,8 @@ class _Conductor:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         from hypothesis import Phase, settings  # imported here, so that pytest's own plugin of it comes first
 
-        settings.register_profile(
-            "mutants", settings(), phases=(Phase.explicit, Phase.generate), database=None, derandomize=True
-        )
+        phases = (Phase.explicit, Phase.generate)
+        settings.register_profile("mutants", settings(), phases=phases, database=None, derandomize=True)
         settings.load_profile("mutants")
         worlds = [Judge(f"world {number}", partial(_world, number)) for number in range(self._worlds)]
         tests = [Judge(item.nodeid, partial(self._fails, item)) for item in session.items]
@@ -101,9 +100,8 @@ def try_judges(judges: Sequence[Judge], modules: Sequence[str], processes: int) 
     for judge in judges:
         if judge.name not in by_name:
             print(f"left out, as it notices something without a mutant: {judge.name}", flush=True)
-    return [
-        Judge(judge.name, judge.notices, *by_name[judge.name]) for judge in judges if judge.name in by_name
-    ]
+    sound = (judge for judge in judges if judge.name in by_name)
+    return [Judge(judge.name, judge.notices, *by_name[judge.name]) for judge in sound]
 
 
 def _try_all(judges: Sequence[Judge], modules: Sequence[str]) -> list[tuple[str, frozenset[Any], float]]:

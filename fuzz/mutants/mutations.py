@@ -10,33 +10,21 @@ from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from types import CodeType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-_BOUNDARIES: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-}
-_NEGATIONS: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-    ast.Lt: ast.GtE,
-    ast.LtE: ast.Gt,
-    ast.Gt: ast.LtE,
-    ast.GtE: ast.Lt,
-}
-_OPERATORS: Final[dict[type[ast.operator], type[ast.operator]]] = {
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.FloorDiv,
-    ast.FloorDiv: ast.Mult,
-    ast.Mod: ast.FloorDiv,
-}
+N = TypeVar("N", bound=ast.AST)
+
+
+def _both_ways(*pairs: tuple[type[N], type[N]]) -> dict[type[N], type[N]]:
+    """Return a table that turns the first of each pair into the second, and the second into the first."""
+    return {old: new for pair in pairs for old, new in (pair, pair[::-1])}
+
+
+_BOUNDARIES: Final = _both_ways((ast.Lt, ast.LtE), (ast.Gt, ast.GtE))
+_NEGATIONS: Final = _both_ways(
+    *((ast.Eq, ast.NotEq), (ast.Is, ast.IsNot), (ast.In, ast.NotIn), (ast.Lt, ast.GtE), (ast.LtE, ast.Gt))
+)
+_OPERATORS: Final = {**_both_ways((ast.Add, ast.Sub), (ast.Mult, ast.FloorDiv)), ast.Mod: ast.FloorDiv}
 _UNIT: Final = re.compile(r"(?:[A-Z]\w*_)?(?:MS|SECONDS?|MINUTES?|HOURS?|DAYS?|NANOSECONDS)(?:_\w+)?")
 """Names of constants that are units."""
 _SQL: Final = re.compile(r"\bWHERE\b|\bIS (?:NOT )?NULL\b|[=<>] \?")
@@ -49,13 +37,7 @@ _LATE_SECONDS: Final = 1e9
 _DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _SYMMETRIC: Final = ("min", "max", "compare_digest")
 _PARTS_NOT_RUN: Final = (
-    "annotation",
-    "returns",
-    "decorator_list",
-    "defaults",
-    "kw_defaults",
-    "bases",
-    "pattern",
+    *("annotation", "returns", "decorator_list", "defaults", "kw_defaults", "bases", "pattern"),
 )
 """Fields of syntax nodes that were evaluated at import, or serve type checkers only."""
 
@@ -126,9 +108,8 @@ def mutants_of(module: str) -> list[Mutant]:
             seen[function, kind, text] += 1
             if seen[function, kind, text] > 1:
                 text += f" #{seen[function, kind, text]}"
-            mutants.append(
-                Mutant(module, function, kind, text, statements[id(statement)], numbers[id(node)], choice)
-            )
+            places = (statements[id(statement)], numbers[id(node)], choice)
+            mutants.append(Mutant(module, function, kind, text, *places))
     return mutants
 
 
@@ -323,11 +304,8 @@ def _swap_calls(node: ast.AST, body: list[ast.stmt]) -> Iterator[tuple[str, ast.
 
 
 def _is_called(statement: ast.stmt) -> bool:
-    match statement:
-        case ast.Expr(value=ast.Call()) | ast.Expr(value=ast.Await(value=ast.Call())):
-            return True
-        case _:
-            return False
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value.value if isinstance(value, ast.Await) else value, ast.Call)
 
 
 def _find_first_moved(node: Any, changed: Any) -> ast.stmt:

@@ -188,13 +188,7 @@ ROOMS: Final = {
     "pages": Room(
         ("ostiary_web.pages",),
         (
-            *(
-                "tests/web/pages",
-                "tests/web/account",
-                "tests/web/online",
-                "tests/web/overview",
-                "tests/web/audit",
-            ),
+            *(f"tests/web/{name}" for name in ("pages", "account", "online", "overview", "audit")),
             *_tests("web", "consent_page gate single_permissions browser_session third_language"),
             *_tests("web/attacks", "markup redirects"),
             *_tests("web/resources", "import_runs people clients"),
@@ -215,10 +209,7 @@ ROOMS: Final = {
     ),
     "sheets": Room(
         # The parts that read a sheet in a process of their own are tested there.
-        tuple(
-            f"ostiary_web.sheets.{name}"
-            for name in ["book", "cells", "csv_reading", "numbers", "parsing", "reading"]
-        ),
+        _modules("ostiary_web.sheets", "book cells csv_reading numbers parsing reading"),
         (
             *_tests("web/resources", "sheets csv"),
             *_tests_of(

@@ -38,11 +38,8 @@ def _may_be_registered(text: str) -> bool:
         return host in ("localhost", "127.0.0.1") and plain
     if authority.startswith("["):
         host, bracket, rest = authority[1:].partition("]")
-        return (
-            bool(bracket)
-            and _is_literal(host)
-            and (not rest or (rest[0] == ":" and (rest == ":" or _is_port(rest[1:]))))
-        )
+        is_end = rest in ("", ":") or (rest[0] == ":" and _is_port(rest[1:]))
+        return bool(bracket) and _is_literal(host) and is_end
     host, colon, port = authority.partition(":")
     return _is_name_or_address(host) and (not port or _is_port(port))
 
@@ -59,9 +56,8 @@ def _is_name_or_address(host: str) -> bool:
     last = labels[-1]
     is_number = last.isdecimal() or (last[:2] in ("0x", "0X") and not last[2:].strip(string.hexdigits))
     if is_number:
-        return len(labels) == 4 and all(
-            each.isdecimal() and str(int(each)) == each and int(each) < 256 for each in labels
-        )
+        are_bytes = (each.isdecimal() and str(int(each)) == each and int(each) < 256 for each in labels)
+        return len(labels) == 4 and all(are_bytes)
     letters = set(string.ascii_letters + string.digits + "-_")
     return len(".".join(labels)) <= 253 and all(
         0 < len(label) < 64 and "-" not in (label[0], label[-1]) and set(label) <= letters for label in labels

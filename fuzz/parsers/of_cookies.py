@@ -59,10 +59,8 @@ def _read(scheme: str, fields: list[str]) -> Read:
         headers = Headers([("Cookie", field) for field in fields])
         async with app.test_request_context("/", headers=headers):
             caller, refresh = read_caller_cookie(), read_refresh_cookie()
-            return Read(
-                None if caller is None else caller.access_token.reveal(),
-                None if refresh is None else refresh.reveal(),
-            )
+            access = None if caller is None else caller.access_token
+            return Read(*(None if each is None else each.reveal() for each in (access, refresh)))
 
     return trio.run(read)
 

@@ -66,10 +66,8 @@ def judge_cells(data: bytes) -> None:
     """
     lines = data.decode("utf-8", "ignore").split("\n")[:40]
     table = [[made for part in line.split(";")[:20] for made in _make_cell(part)] for line in lines]
-    content = _book_with(
-        "".join(f"<row>{''.join(cell for cell, _ in row)}</row>" for row in table),
-        **{"xl/styles.xml": _STYLES},
-    )
+    rows = (f"<row>{''.join(cell for cell, _ in row)}</row>" for row in table)
+    content = _book_with("".join(rows), **{"xl/styles.xml": _STYLES})
     read = read_sheet(content)
     expected = {number: [cell for _, cell in row] for number, row in enumerate(table, 1) if row}
     if not expected:
@@ -107,9 +105,8 @@ def _book_with(rows: str, **members: str) -> bytes:
     """Return a file with these rows."""
     with ZipFile(BytesIO(_tiny_sheet())) as tiny:
         whole = {name: tiny.read(name) for name in tiny.namelist()}
-    whole["xl/worksheets/sheet1.xml"] = (
-        f'<worksheet xmlns="{_MAIN}"><sheetData>{rows}</sheetData></worksheet>'.encode()
-    )
+    sheet = f'<worksheet xmlns="{_MAIN}"><sheetData>{rows}</sheetData></worksheet>'
+    whole["xl/worksheets/sheet1.xml"] = sheet.encode()
     whole |= {name: content.encode() for name, content in members.items()}
     packed = BytesIO()
     with ZipFile(packed, "w", ZIP_DEFLATED) as book:
@@ -189,10 +186,8 @@ class _Book:
     @property
     def characters(self) -> int:
         """Characters of all cells, each with the text it refers to."""
-        known = len(self.lengths)
-        return self.in_cells + sum(
-            self.lengths[place] * times for place, times in self.references if place < known
-        )
+        known = ((place, times) for place, times in self.references if place < len(self.lengths))
+        return self.in_cells + sum(self.lengths[place] * times for place, times in known)
 
     def pack(self) -> bytes:
         """Return the file."""

@@ -206,10 +206,7 @@ def _faults_of_redemption(
     if not set(answer.scope) <= set(code.scope):
         yield Violation(SCOPE_NEVER_WIDENS, "a code yields more scope than was asked for")
     client = history.clients.get(code.client_id)
-    if (
-        client is not None
-        and now + (answer.expires_in or 0) * 1_000 > now + client.settings.refresh_seconds * 1_000
-    ):
+    if client is not None and (answer.expires_in or 0) > client.settings.refresh_seconds:
         yield Violation(NOTHING_OUTLIVES, "expires_in reaches beyond the session's maximum")
 
 

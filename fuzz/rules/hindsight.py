@@ -70,9 +70,8 @@ def _faults_of_accounts(store: ServerMemoryStore, realm: Realm, now: Instant) ->
         [shown] = store.turn([UserRequested(caller=Operator(), user_id=user.user_id)], now)
         left = len(user.factor.recovery) if user.factor is not None and user.has_factor else None
         if isinstance(shown.reply, UserKnown) and shown.reply.recovery_codes_left != left:
-            yield Violation(
-                HINDSIGHT, f"{shown.reply.recovery_codes_left} recovery codes are shown, not {left}"
-            )
+            detail = f"{shown.reply.recovery_codes_left} recovery codes are shown, not {left}"
+            yield Violation(HINDSIGHT, detail)
 
 
 # --- explanations
@@ -160,9 +159,8 @@ def _faults_of_list(
     names = [getattr(item, resource.key) for item in whole.items]
     listing = Listing(resource=resource, filters=filters, sort=sort, page_size=_PAGE)
     pages = -(-whole.total // _PAGE)
-    paged = [
-        item for page in range(1, pages + 1) for item in store.page(replace(listing, page=page), now).items
-    ]
+    each_page = (store.page(replace(listing, page=page), now) for page in range(1, pages + 1))
+    paged = [item for page in each_page for item in page.items]
     walked: list[T] = []
     while behind := store.items_after(listing, walked[-1] if walked else None, now):
         walked += behind

@@ -5,7 +5,7 @@ question to the core (user-info, introspection) that any caller could ask. None 
 relies on the core's own view of its state.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from fuzz.rules.answer_checks import Use, faults_of_answer, faults_of_honouring, use_of
@@ -66,8 +66,7 @@ class InvariantChecker:
 
     def begin(self) -> None:
         """Take the stored records as acknowledged."""
-        records = (record for table in RECORD_TABLES for record in self.driver.store.records(table))
-        self._ledger = {record.key: record for record in records}
+        self._ledger = self._stored()
 
     def after(self, turn: Turn) -> Iterator[Violation]:
         """Yield every violation of a turn, and add its answers to the history."""
@@ -83,20 +82,20 @@ class InvariantChecker:
             if outcome.decision is None:
                 continue
             call, answer, history = outcome.call, outcome.answer, self.history
+            parts = split_batch(call, answer)
             yield from faults_of_writes(outcome, now, history)
-            for part, own in split_batch(call, answer):
+            for part, own in parts:
                 yield from faults_of_answer(part, now, own, history, self.dead)
             yield from find_secrets(outcome, printed=sampled)
             place = history.tokens.get(call.token or "")
             use = use_of(call, place, now, history, self.dead)
-            parts = split_batch(call, answer)
             ended = {part.user_id for part, own in parts if history.moves_phone(part, own)}
             if call.verb is Verb.ENTER_FACTOR and answer.kind is AnswerKind.LOGIN:
                 owner = history.owner_of_factor(call)
                 # A code at sign-in that completes the second factor's setup ends all earlier sessions.
                 ended |= set() if owner is None or owner.factor is not None else {owner.user_id}
             history.note(outcome.number, call, now, answer)
-            for part, own in split_batch(call, answer):
+            for part, own in parts:
                 self._note_endings(part, now, own, outcome.decision, place, use)
             for user_id in ended:
                 self._mark_all_ended_of(user_id, history.sessions.get(outcome.number))
@@ -165,19 +164,13 @@ class InvariantChecker:
             kept = login.session if own and login is not None else None
             self._mark_all_ended_of(user_id, kept)
         elif call.verb in ENDING_A_CLIENT:
-            self._mark_all_ended(
-                (one for one in history.sessions.values() if one.client_id == call.client_id),
-                (one for one in history.codes.values() if one.client_id == call.client_id),
-            )
+            self._mark_all_ended(lambda one: one.client_id == call.client_id)
         elif call.verb is Verb.FORCE_OUT_ALL:
-            self._mark_all_ended(history.sessions.values(), history.codes.values())
+            self._mark_all_ended(lambda one: True)
         elif call.verb in (Verb.WITHDRAW, Verb.WITHDRAW_FOR):
             by_user = call.verb is Verb.WITHDRAW and login is not None
             both = (call.client_id, login.session.user_id if by_user and login else call.user_id)
-            self._mark_all_ended(
-                (one for one in history.sessions.values() if (one.client_id, one.user_id) == both),
-                (one for one in history.codes.values() if (one.client_id, one.user_id) == both),
-            )
+            self._mark_all_ended(lambda one: (one.client_id, one.user_id) == both)
         elif call.verb is Verb.SIGN_OUT and login is not None:
             self._mark_ended([login.session], ENDED_STAYS_ENDED)
         elif call.verb in (Verb.END_SESSION, Verb.END_OWN_SESSION):
@@ -204,14 +197,11 @@ class InvariantChecker:
 
     def _mark_all_ended_of(self, user_id: str | None, kept: KnownSession | None) -> None:
         """Mark all sessions and codes of a user as ended, except one session."""
-        self._mark_all_ended(
-            (one for one in self.history.sessions.values() if one.user_id == user_id and one is not kept),
-            (one for one in self.history.codes.values() if one.user_id == user_id),
-        )
+        self._mark_all_ended(lambda one: one.user_id == user_id and one is not kept)
 
-    def _mark_all_ended(self, sessions: Iterable[KnownSession], codes: Iterable[KnownCode]) -> None:
-        self._mark_ended(sessions, WIDE_ENDINGS)
-        for code in codes:
+    def _mark_all_ended(self, is_meant: Callable[[KnownSession | KnownCode], bool]) -> None:
+        self._mark_ended(filter(is_meant, self.history.sessions.values()), WIDE_ENDINGS)
+        for code in filter(is_meant, self.history.codes.values()):
             self.dead.setdefault(code.number, WIDE_ENDINGS)
 
     # --- questions from outside
@@ -229,9 +219,7 @@ class InvariantChecker:
             client = self.history.clients.get(session.client_id or "")
             if pair.refresh is None or client is None or not client.enabled or client.deleted:
                 continue
-            asked = Call(
-                Verb.INTROSPECT, client_id=client.client_id, secret=client.secret, token=pair.refresh
-            )
+            asked = Call(Verb.INTROSPECT, client.client_id, client.secret, pair.refresh)
             if self.driver.ask(asked, now).kind is AnswerKind.ACTIVE:
                 live[False] += 1
                 refresh = Place(session, generation, is_access=False)
@@ -258,15 +246,15 @@ class InvariantChecker:
                 if seen is not None:
                     self.dead.setdefault(seen.number, ENDED_STAYS_ENDED)
 
+    def _stored(self) -> dict[Key, Record]:
+        records = (record for table in RECORD_TABLES for record in self.driver.store.records(table))
+        return {record.key: record for record in records}
+
     def _faults_of_store(self) -> Iterator[Violation]:
         """Yield each difference between the store and the writes of the acknowledged decisions."""
-        stored = {
-            record.key: record for table in RECORD_TABLES for record in self.driver.store.records(table)
-        }
-        if stored != self._ledger:
-            keys = stored.keys() ^ self._ledger.keys() | {
-                key for key in stored.keys() & self._ledger.keys() if stored[key] != self._ledger[key]
-            }
+        stored, ledger = self._stored(), self._ledger
+        if stored != ledger:
+            keys = {key for key in stored.keys() | ledger.keys() if stored.get(key) != ledger.get(key)}
             tables = ", ".join(sorted({key.table.name for key in keys}))
             yield Violation(ACKNOWLEDGED_STAYS, f"the store differs from what was acknowledged: {tables}")
 

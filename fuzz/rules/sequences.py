@@ -156,7 +156,7 @@ def _at_once(steps: Sequence[Step], place: int) -> list[Step]:
 
 
 def _sooner(steps: Sequence[Step], place: int) -> list[Step]:
-    """Yield the steps with one pause shorter by whole seconds."""
+    """Return the steps with one pause shorter by whole seconds."""
     return _advance(steps, place, _pause(steps, place) // 1_000 * 1_000)
 
 
@@ -184,13 +184,8 @@ def run(seed: int, steps: int, *, jobs: int, most_failures: int) -> int:
         missed = campaign.list_rows_not_taken(total) if steps >= STEPS_OF_ALL_ROWS else []
         return f"rows of the state tables not taken: {', '.join(missed)}" if missed else ""
 
-    return campaign.conduct(
-        run_worlds(seed, steps, jobs),
-        _figures,
-        progress,
-        most_failures=most_failures,
-        find_missed=find_missed,
-    )
+    runs = run_worlds(seed, steps, jobs)
+    return campaign.conduct(runs, _figures, progress, most_failures=most_failures, find_missed=find_missed)
 
 
 def run_one(seed: int, number: int) -> int:

@@ -108,19 +108,14 @@ class World:
                 right, given = verdict.answer, outcome.answer
                 names = " and ".join(right.find_differences(given))
                 told_so = f"with another {names}" if names else f"and was answered '{given}'"
-                violations.append(
-                    Violation(
-                        EXPLAINED,
-                        f"{outcome.call.verb} must be answered '{right}', {told_so} ({verdict.clause})",
-                    )
-                )
+                detail = f"{outcome.call.verb} must be answered '{right}', {told_so} ({verdict.clause})"
+                violations.append(Violation(EXPLAINED, detail))
             reply = outcome.decision.reply
             named = sorted(fault.path for fault in reply.faults) if isinstance(reply, Refused) else []
             if verdict.faults and named != list(verdict.faults):
                 expected = f"{', '.join(verdict.faults)}, and names {', '.join(named)}"
-                violations.append(
-                    Violation(EXPLAINED, f"the refusal of {outcome.call.verb} must name {expected}")
-                )
+                detail = f"the refusal of {outcome.call.verb} must name {expected}"
+                violations.append(Violation(EXPLAINED, detail))
         return violations, outcomes
 
     # --- the beginning

@@ -158,16 +158,8 @@ def secrets_of(call: Call, answer: Answer) -> list[str]:
     """Return every bearer value of a call and its answer; shorter texts are not bearer values."""
     if call.verb is Verb.BATCH:
         return [text for part, own in split_batch(call, answer) for text in secrets_of(part, own)]
-    texts = (
-        call.secret,
-        call.token,
-        call.login,
-        call.verifier,
-        answer.access,
-        answer.refresh,
-        answer.code,
-        answer.secret,
-    )
+    sent = (call.secret, call.token, call.login, call.verifier)
+    texts = (*sent, answer.access, answer.refresh, answer.code, answer.secret)
     return [text for text in texts if text is not None and len(text) >= SHORTEST_SECRET]
 
 

@@ -149,9 +149,8 @@ class Administration:
         if change in ("give-role", "take-role"):
             # Not to the caller: the interface refuses it, and the rules do not.
             own = self.history.sessions.get(step.by.number) if step.by is not None else None
-            names = [
-                name for name, one in self.history.names.items() if own is None or one.user_id != own.user_id
-            ]
+            users = self.history.names.items()
+            names = [name for name, one in users if own is None or one.user_id != own.user_id]
             if len(names) > 1:
                 user, other = random.sample(names, 2)
                 return replace(step, user=user, other=other, role=self.picks.role())

@@ -135,9 +135,8 @@ class Workload:
             if random.random() < 0.6:
                 # The same request again: the second one of a race.
                 self.number += 1
-                other = replace(
-                    step, number=self.number, agent=random.choice((step.agent, step.agent, "desk"))
-                )
+                agent = random.choice((step.agent, step.agent, "desk"))
+                other = replace(step, number=self.number, agent=agent)
             else:
                 other = self._step(self._verb(), still=True)
             if other.verb not in ALONE:
@@ -195,10 +194,8 @@ class Workload:
             asked = replace(step, verb=Verb.INTROSPECT, by=None, change=None)
             tokens = [Ref(Kind.REFRESH, one.number) for one in self._find_live_sessions(step.client)]
             shown = replace(step, verb=Verb.SHOW_CLIENT, by=None, change=None)
-            return [
-                *([(0, shown)] if self.is_of_the_rules else []),
-                *((0, replace(asked, token=token)) for token in tokens),
-            ]
+            before = [(0, shown)] if self.is_of_the_rules else []
+            return [*before, *((0, replace(asked, token=token)) for token in tokens)]
         if step.twist is Twist.WRONG_PASSWORD and random.random() < 0.3:
             return [(0, step)] * random.randrange(2, 6)
         session = self.history.sessions.get(step.token.number) if step.token is not None else None
@@ -212,11 +209,8 @@ class Workload:
             if client is not None and client.old_until:
                 return [(0, with_old), undone]
             return [undone] if random.random() < 0.5 else []
-        if (
-            step.verb not in (Verb.REFRESH, Verb.REFRESH_LOGIN)
-            or step.token is None
-            or random.random() > 0.12
-        ):
+        refreshes = step.verb in (Verb.REFRESH, Verb.REFRESH_LOGIN)
+        if not refreshes or step.token is None or random.random() > 0.12:
             return []
         spent = replace(step, token=replace(step.token, back=max(1, step.token.back)))
         again = [(wait, spent) for wait in reversed(random.choice(WAITS_MS))]
@@ -272,9 +266,8 @@ class Workload:
         """Choose an operation by this world's weights; a fresh code is mostly redeemed soon."""
         issued = self.history.issued
         if issued and not issued[-1].tried and self.random.random() < 0.6:
-            return self.random.choice(
-                (Verb.REDEEM,) * 7 + (Verb.CHANGE_CLIENT, Verb.FORCE_OUT_USER, Verb.WITHDRAW)
-            )
+            others = (Verb.CHANGE_CLIENT, Verb.FORCE_OUT_USER, Verb.WITHDRAW)
+            return self.random.choice((Verb.REDEEM,) * 7 + others)
         verb = self.random.choices(self.verbs, cum_weights=self.summed_weights)[0]
         if verb in (Verb.REFRESH, Verb.INTROSPECT, Verb.USER_INFO, Verb.REVOKE):
             goes_on = any(not one.seems_over and one.pairs[-1].refresh for one in self.history.grants[-8:])
@@ -357,9 +350,8 @@ class Workload:
                 back = min(latest, back + 1)
         step = replace(step, client=client, agent=agent, token=Ref(Kind.REFRESH, session.number, back))
         if step.verb is Verb.REFRESH:
-            step = self._credentials(
-                replace(step, scope=self.picks.scope() if random.random() < 0.3 else None)
-            )
+            scope = self.picks.scope() if random.random() < 0.3 else None
+            step = self._credentials(replace(step, scope=scope))
         return self._replace_token(step)
 
     def _credentials(self, step: Step) -> Step:
@@ -398,12 +390,8 @@ class Workload:
             return self._make_refresh(replace(step, verb=Verb.REFRESH_LOGIN), login)
         by = Ref(Kind.ACCESS, login.number)
         if random.random() < self.trouble * 0.3:
-            by = (
-                self.picks.pick_token(
-                    self.picks.session(random.choice((self.history.grants, self.history.logins))), Kind.ACCESS
-                )
-                or by
-            )
+            session = self.picks.session(random.choice((self.history.grants, self.history.logins)))
+            by = self.picks.pick_token(session, Kind.ACCESS) or by
         twist = None
         if random.random() < WRONG_PASSWORDS.get(step.verb, 0):
             twist = Twist.WRONG_PASSWORD
@@ -440,11 +428,9 @@ class Workload:
         ref = step.token or step.by
         if ref is None:
             return None
-        return (
-            self.history.codes.get(ref.number)
-            if ref.kind is Kind.CODE
-            else self.history.sessions.get(ref.number)
-        )
+        if ref.kind is Kind.CODE:
+            return self.history.codes.get(ref.number)
+        return self.history.sessions.get(ref.number)
 
 
 def limits_of(subject: KnownSession | KnownCode) -> list[int]:

@@ -31,11 +31,8 @@ class Lives:
     def begin(self, number: int) -> Script:
         """Return a life whose first step has this number; the steps have the numbers that follow."""
         random = self.random
-        clients = [
-            name
-            for name, settings in self.history.initial_state.clients.items()
-            if {CODE, REFRESH} <= set(settings.grants)
-        ]
+        every = self.history.initial_state.clients.items()
+        clients = [name for name, settings in every if {CODE, REFRESH} <= set(settings.grants)]
         if not clients:
             return []
         script: list[tuple[int, Step]] = []
@@ -68,15 +65,6 @@ class Lives:
     def _ending(self, redemption: Step, refresh: Step, spent: Step) -> tuple[int, Step] | None:
         """Return a step that may end the session, with its wait; None for a life that goes on."""
         older = replace(spent, token=Ref(Kind.REFRESH, spent.token.number if spent.token else 0, 2))
-        return self.random.choice(
-            (
-                *((30_001, spent), (0, replace(spent, agent="another")), (1_000, older)),
-                *((0, redemption), (0, replace(refresh, verb=Verb.REVOKE))),
-                *(
-                    (0, replace(spent, verb=Verb.REVOKE)),
-                    (0, replace(refresh, scope="user.root")),
-                    None,
-                    None,
-                ),
-            )
-        )
+        ways = [(30_001, spent), (0, replace(spent, agent="another")), (1_000, older), (0, redemption)]
+        ways += [(0, replace(refresh, verb=Verb.REVOKE)), (0, replace(spent, verb=Verb.REVOKE))]
+        return self.random.choice([*ways, (0, replace(refresh, scope="user.root")), None, None])

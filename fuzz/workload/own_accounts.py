@@ -86,10 +86,8 @@ class OwnAccounts:
         used = self._use_of_token(token, step.change)
         above = Step(number=0, at=0, verb=Verb.RESET_PASSWORD, user=holder, by=token)
         less = replace(used, verb=Verb.CHANGE_USER, user=holder, change="no-role", by=None)
-        ended = [
-            replace(less, verb=verb, change=None)
-            for verb in (Verb.FORCE_OUT_USER, Verb.RESET_PASSWORD, Verb.DISABLE_USER)
-        ]
+        endings = (Verb.FORCE_OUT_USER, Verb.RESET_PASSWORD, Verb.DISABLE_USER)
+        ended = [replace(less, verb=verb, change=None) for verb in endings]
         ended.append(Step(number=0, at=0, verb=Verb.END_OWN_SESSION, by=step.by, token=token))
         ended.append(Step(number=0, at=0, verb=Verb.END_SESSION, token=token))
         until_ms = TOKEN_SECONDS[step.number % 2] * 1_000
@@ -120,11 +118,9 @@ class OwnAccounts:
         user = self.picks.history.names.get(name)
         if user is None:
             return False
-        match self.picks.history.initial_state.settings.second_factor_of:
-            case "administrators":
-                is_required = bool(user.roles) or name == ADMINISTRATOR
-            case of:
-                is_required = of == "everybody"
+        required_of = self.picks.history.initial_state.settings.second_factor_of
+        is_administrator = bool(user.roles) or name == ADMINISTRATOR
+        is_required = required_of == "everybody" or (required_of == "administrators" and is_administrator)
         return is_required or user.factor is not None
 
     def _entry(self, step: Step) -> Step:
@@ -159,29 +155,21 @@ class OwnAccounts:
                 # With two sessions, removing it in one ends the other.
                 other = Step(number=0, at=0, verb=Verb.SHOW_ACCOUNT, by=Ref(Kind.ACCESS, step.number + 3))
                 removed = replace(step, verb=Verb.REMOVE_FACTOR, change="recovery")
-                return [
-                    (0, other),
-                    (0, removed),
-                    (0, replace(removed, twist=Twist.WRONG_PASSWORD)),
-                    (0, entered),
-                    (30_000, signed_in),
-                    (0, confirmed),
-                ]
+                refused = replace(removed, twist=Twist.WRONG_PASSWORD)
+                last = [(0, other), (0, removed), (0, refused), (0, entered)]
+                return [*last, (30_000, signed_in), (0, confirmed)]
             way = random.choice(("now", "recovery", "two-after"))
-            return [
-                (random.choice((0, 30_000)), signed_in),
-                (0, confirmed),
-                *([(0, replace(confirmed, change=way))] if way != "now" else []),
-            ]
+            again = [(0, replace(confirmed, change=way))] if way != "now" else []
+            return [(random.choice((0, 30_000)), signed_in), (0, confirmed), *again]
         if not self.is_asked_for_factor(step.user or ""):
             return []
         entry = replace(step, verb=Verb.ENTER_FACTOR, token=Ref(Kind.TICKET, step.number), change="now")
         wrong = replace(entry, twist=Twist.WRONG_CODE)
         recovery = replace(entry, change="recovery")
-        again = replace(step, verb=Verb.SIGN_IN)
+        anew = replace(step, verb=Verb.SIGN_IN)
         # The code of the sign-in after the first entry.
         second = replace(entry, token=Ref(Kind.TICKET, step.number + 2))
-        ended = replace(again, verb=random.choice((Verb.FORCE_OUT_USER, Verb.FORCE_OUT_ALL)), agent=None)
+        ended = replace(anew, verb=random.choice((Verb.FORCE_OUT_USER, Verb.FORCE_OUT_ALL)), agent=None)
         if user.factor is None:
             offered = replace(entry, verb=Verb.OFFER_FACTOR, change=None)
             by = Ref(Kind.ACCESS, step.number + 2)
@@ -201,10 +189,10 @@ class OwnAccounts:
         ways: list[list[tuple[int, Step]]] = [
             [(0, entry)],
             [(0, entry), *[(0, wrong)] * random.choice((4, 5, 6))],
-            [(random.choice((899_999, 900_000)), again), *[(0, wrong)] * 5],
+            [(random.choice((899_999, 900_000)), anew), *[(0, wrong)] * 5],
             [(30_000, entry), (30_000, entry)],
-            [(0, replace(second, change="again")), (1, again), (0, entry)],
-            [(0, replace(second, change="recovery-again")), (1, again), (0, recovery)],
+            [(0, replace(second, change="again")), (1, anew), (0, entry)],
+            [(0, replace(second, change="recovery-again")), (1, anew), (0, recovery)],
             [(random.choice((299_999, 300_000)), entry)],
             [(0, entry), (0, ended)],
             [(60_000, replace(entry, change=random.choice(("two-before", "two-after"))))],
@@ -271,10 +259,8 @@ class OwnAccounts:
         appointed = replace(made, verb=Verb.CHANGE_USER, user=user, change="role")
         begun = replace(signed_in, verb=Verb.BEGIN_FACTOR, by=Ref(Kind.ACCESS, 1))
         confirmed = replace(begun, verb=Verb.CONFIRM_FACTOR, change="now")
-        return [
-            (0, step)
-            for step in (signed_in, made, replace(made, verb=Verb.CHANGE_ROLE), appointed, begun, confirmed)
-        ]
+        changed = replace(made, verb=Verb.CHANGE_ROLE)
+        return [(0, step) for step in (signed_in, made, changed, appointed, begun, confirmed)]
 
     def begin_with_many_tokens(self) -> list[tuple[int, Step]]:
         """Return a beginning with many personal tokens of the first administrator.
@@ -323,11 +309,8 @@ class OwnAccounts:
         token = Ref(Kind.ACCESS, step.number + len(before) + 1)
         used = Step(number=0, at=0, verb=Verb.SHOW_ACCOUNT, change=change, by=token)
         less = (replace(given, change="no-role"), replace(first, verb=Verb.CHANGE_ROLE, change="nothing"))
-        after = [
-            [used, self.random.choice(less), used],
-            [used],
-            [Step(number=0, at=0, verb=Verb.RESET_PASSWORD, user=holder, by=token)],
-        ]
+        reset = Step(number=0, at=0, verb=Verb.RESET_PASSWORD, user=holder, by=token)
+        after = [[used, self.random.choice(less), used], [used], [reset]]
         ended = Step(number=0, at=0, verb=Verb.END_OWN_SESSION, by=step.by, token=token)
         steps = [*before, replace(step, change=change), *self.random.choice(after), ended, used]
         return [(0, each) for each in reversed(steps)]
@@ -376,15 +359,9 @@ class OwnAccounts:
         others = [each for each in history.names if each != name] or ["nobody"]
         done = Step(number=0, at=0, verb=Verb.CHANGE_USER, user=name)
         moved = replace(done, user=random.choice(others), change="awaited-phone")
-        ways = [
-            [replace(done, verb=verb)]
-            for verb in (Verb.FORCE_OUT_USER, Verb.RESET_PASSWORD, Verb.FORCE_OUT_ALL, Verb.DISABLE_USER)
-        ]
-        ways += [
-            [replace(done, verb=Verb.ENABLE_USER), replace(done, verb=Verb.DISABLE_USER)],
-            [moved],
-            [moved],
-        ]
+        endings = (Verb.FORCE_OUT_USER, Verb.RESET_PASSWORD, Verb.FORCE_OUT_ALL, Verb.DISABLE_USER)
+        ways = [[replace(done, verb=verb)] for verb in endings]
+        ways += [[replace(done, verb=Verb.ENABLE_USER), *ways[-1]], [moved], [moved]]
         if login is None:
             # Only a recovery code outlives the logins; it belongs to the number's present owner.
             ways += [[replace(done, verb=Verb.FORCE_OUT_ALL)], [moved, replace(done, change="no-phone")]] * 3

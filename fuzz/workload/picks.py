@@ -32,9 +32,8 @@ class Picks:
 
     def scope(self) -> str | None:
         wide, wider = ",".join(SCOPES), ",".join((*SCOPES, "user.root"))
-        return self.random.choice(
-            (None, None, "", "user.read", "user.mail", ",".join(SCOPES[:2]), wide, wider)
-        )
+        narrow = (None, None, "", "user.read", "user.mail", ",".join(SCOPES[:2]))
+        return self.random.choice((*narrow, wide, wider))
 
     def deputies(self) -> list[str]:
         """Return the users with a role, by their current names."""

@@ -38,9 +38,8 @@ class Proofs:
         by = Ref(Kind.ACCESS, number)
         act, other = (self._act(by, user.username) for _ in range(2))
         proof = Step(number=0, at=0, verb=Verb.PROVE, by=by, user=step.user, change="now")
-        refreshed = Step(
-            number=0, at=0, verb=Verb.REFRESH_LOGIN, token=Ref(Kind.REFRESH, number), agent=step.agent
-        )
+        own = Ref(Kind.REFRESH, number)
+        refreshed = Step(number=0, at=0, verb=Verb.REFRESH_LOGIN, token=own, agent=step.agent)
         wrong = replace(proof, twist=random.choice((Twist.WRONG_CODE, Twist.WRONG_PASSWORD)))
         wait = random.choice(_WAITS_MS)
         ways: list[list[tuple[int, Step]]] = [

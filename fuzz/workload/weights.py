@@ -139,20 +139,12 @@ FOCUS: Final = 5.0
 """Factor by which a world's operations of focus are more frequent."""
 AGENTS: Final = ("phone", "desk", None)
 EXCHANGE_TWISTS: Final = (
-    Twist.WRONG_VERIFIER,
-    Twist.SHORT_VERIFIER,
-    Twist.WITHOUT_VERIFIER,
-    Twist.OTHER_URI,
-    Twist.WITHOUT_URI,
-    Twist.WITHOUT_TOKEN,
+    *(Twist.WRONG_VERIFIER, Twist.SHORT_VERIFIER, Twist.WITHOUT_VERIFIER),
+    *(Twist.OTHER_URI, Twist.WITHOUT_URI, Twist.WITHOUT_TOKEN),
 )
 CONSENT_TWISTS: Final = (
-    Twist.OTHER_URI,
-    Twist.WITHOUT_URI,
-    Twist.PLAIN_CHALLENGE,
-    Twist.WITHOUT_CHALLENGE,
-    Twist.PADDED_CHALLENGE,
-    Twist.RESPONSE_TYPE_TOKEN,
+    *(Twist.OTHER_URI, Twist.WITHOUT_URI, Twist.PLAIN_CHALLENGE),
+    *(Twist.WITHOUT_CHALLENGE, Twist.PADDED_CHALLENGE, Twist.RESPONSE_TYPE_TOKEN),
 )
 CONSENT_TWISTS_BEYOND: Final = (Twist.WITHOUT_METHOD, Twist.UNDECODABLE, Twist.REPEATED)
 WRONG_PASSWORDS: Final = {
