@@ -66,7 +66,7 @@ class InvariantChecker:
 
     def begin(self) -> None:
         """Take the stored records as acknowledged."""
-        self._ledger = self._stored()
+        self._ledger = self._read_store()
 
     def after(self, turn: Turn) -> Iterator[Violation]:
         """Yield every violation of a turn, and add its answers to the history."""
@@ -246,13 +246,13 @@ class InvariantChecker:
                 if seen is not None:
                     self.dead.setdefault(seen.number, ENDED_STAYS_ENDED)
 
-    def _stored(self) -> dict[Key, Record]:
+    def _read_store(self) -> dict[Key, Record]:
         records = (record for table in RECORD_TABLES for record in self.driver.store.records(table))
         return {record.key: record for record in records}
 
     def _faults_of_store(self) -> Iterator[Violation]:
         """Yield each difference between the store and the writes of the acknowledged decisions."""
-        stored, ledger = self._stored(), self._ledger
+        stored, ledger = self._read_store(), self._ledger
         if stored != ledger:
             keys = {key for key in stored.keys() | ledger.keys() if stored.get(key) != ledger.get(key)}
             tables = ", ".join(sorted({key.table.name for key in keys}))
