@@ -24,9 +24,8 @@ def sign_in(address: str) -> dict[str, str]:
 
 
 def token_answer(address: str, secret: str, agent: str = "app/1", **form: str) -> httpx.Response:
-    return httpx.post(
-        f"{address}/api/oauth2/token", data=form, auth=("app", secret), headers={"User-Agent": agent}
-    )
+    fields = {"User-Agent": agent}
+    return httpx.post(f"{address}/api/oauth2/token", data=form, auth=("app", secret), headers=fields)
 
 
 def test_the_server_sees_a_command_at_once_and_explain_the_server(machine: Machine, tmp_path: Path) -> None:
@@ -97,13 +96,12 @@ def test_workers_import_nothing_from_the_folder_of_the_start(machine: Machine, t
     folder.mkdir()
     mark = folder / "mark"
     (folder / "priority.py").write_text(f"open({str(mark)!r}, 'w')\n")
-    with Process(
+    command, environment = (
         [sys.executable, "-P", "-m", "ostiary_web", "serve"],
-        cwd=folder,
-        env={**os.environ, **machine.environment, "WORKERS": "2"},
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as server:
+        os.environ | machine.environment,
+    )
+    environment["WORKERS"] = "2"
+    with Process(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as server:
         assert "Ostiary serves" in server.out.readline()
     assert not mark.exists()
 
@@ -122,12 +120,9 @@ def test_a_sheet_is_read_without_the_folder_of_the_start(monkeypatch: pytest.Mon
 )
 def test_the_first_process_of_a_container_heeds_an_early_sigterm(machine: Machine, tmp_path: Path) -> None:
     (tmp_path / "click.py").write_text("import time\nprint('importing', flush=True)\ntime.sleep(600)\n")
-    with Process(
-        [*NAMESPACE, "--kill-child", sys.executable, "-m", "ostiary_web", "serve"],
-        env={**os.environ, **machine.environment, "PYTHONPATH": str(tmp_path)},
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as container:
+    command = [*NAMESPACE, "--kill-child", sys.executable, "-m", "ostiary_web", "serve"]
+    environment = {**os.environ, **machine.environment, "PYTHONPATH": str(tmp_path)}
+    with Process(command, env=environment, stdout=subprocess.PIPE, text=True) as container:
         assert container.out.readline() == "importing\n"
         [first] = Path(f"/proc/{container.pid}/task/{container.pid}/children").read_text().split()
         os.kill(int(first), signal.SIGTERM)

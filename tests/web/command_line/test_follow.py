@@ -97,14 +97,11 @@ def test_what_was_erased_is_said_and_a_bad_cursor_is_refused(machine: Machine, t
     with following(machine, cursor) as follower:
         assert follower.ids(1) == [last.number + 1]
         assert f"between 1 and {last.number + 1} were erased" in follower.read_error_line()
-    for content, words in {
-        json.dumps({"number": last.number + 2}): "put back",
-        json.dumps({"number": -1}): "cannot be read",
-        json.dumps({"number": True}): "cannot be read",
-        "{": "cannot be read",
-    }.items():
+    later = json.dumps({"number": last.number + 2})
+    for content in (later, '{"number": -1}', '{"number": true}', "{"):
         cursor.write_text(content)
         refused = machine.run(*FOLLOW, str(cursor))
+        words = "put back" if content == later else "cannot be read"
         assert (refused.exit_code, words in refused.err) == (1, True), refused
         assert cursor.read_text() == content
     nowhere = machine.run(*FOLLOW, str(tmp_path / "nowhere" / "cursor"))

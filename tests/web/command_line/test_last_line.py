@@ -41,8 +41,9 @@ def test_every_command_ends_with_one_line_for_what_the_machine_does_to_it(
     def fail(*given: object, **options: object) -> None:
         raise TROUBLES[trouble]
 
-    for command in commands_below(main.commands[name]):
-        monkeypatch.setattr(command, "invoke", fail)
+    command = main.commands[name]
+    for each in command.commands.values() if isinstance(command, click.Group) else [command]:
+        monkeypatch.setattr(each, "invoke", fail)
     words = (name, *MORE_WORDS.get(name, ()))
     ran = Machine(tmp_path).run(*words)
     assert ran.exit_code == 1
@@ -52,11 +53,6 @@ def test_every_command_ends_with_one_line_for_what_the_machine_does_to_it(
     monkeypatch.setitem(TROUBLES, trouble, KeyError("a fault of the program"))
     with pytest.raises(KeyError):
         Machine(tmp_path).run(*words)
-
-
-def commands_below(command: click.Command) -> list[click.Command]:
-    """Return the commands of a group, or the command itself."""
-    return list(command.commands.values()) if isinstance(command, click.Group) else [command]
 
 
 @pytest.fixture

@@ -8,24 +8,22 @@ import pytest
 from ostiary_core.events import RecordExpired
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Key, Table
-from tests.support.callers import Browser, Registered, registration
-from tests.support.people import holder_of
+from tests.support.callers import Browser, Registered
+from tests.support.people import HOLDERS_PASSWORD, holder_of
 from tests.support.served import Served
 
 
 async def refresh(served: Served, client: Registered, token: str, agent: str = "app/1") -> str:
     """Refresh a pair; return the next refresh token, or an empty text if the server refused."""
-    api = served.api(**{"User-Agent": agent})
-    form = {"grant_type": "refresh_token", "refresh_token": token}
-    return str((await api.service("token", client, **form)).json().get("refresh_token", ""))
+    answer = await served.api(**{"User-Agent": agent}).refresh(client, token)
+    return str(answer.json().get("refresh_token", ""))
 
 
 async def test_each_replay_that_ended_a_session_has_its_words(served: Served, browser: Browser) -> None:
     app = await served.client()
     await served.user("anna")
-    late, other, older = [
-        (await served.tokens(app, "anna", "anna's password"))["refresh_token"] for _ in range(3)
-    ]
+    pairs = [await served.tokens(app, "anna", "anna's password") for _ in range(3)]
+    late, other, older = (pair["refresh_token"] for pair in pairs)
     for token in (late, other):
         await refresh(served, app, token)
     await refresh(served, app, await refresh(served, app, older))
@@ -78,11 +76,7 @@ async def test_every_link_to_a_life_leads_there(served: Served, sees_machines: b
     machine = await served.api().service("token", app, grant_type="client_credentials")
     await served.api().service("revoke", app, token=machine.json()["access_token"])
     await holder_of(served, Permission.AUDIT_READ)
-    browser = served.browser()
-    if sees_machines:
-        await browser.sign_in()
-    else:
-        await browser.sign_in("holder", "the holder's")
+    browser = await served.sign_in_browser(*([] if sees_machines else ["holder", HOLDERS_PASSWORD]))
 
     page = await browser.get("/admin/audit?clientId=app")
 
@@ -135,8 +129,7 @@ async def test_a_filter_that_several_users_match_says_whom_it_means(served: Serv
     for number in range(10):
         await served.user(f"clerk{number}")
     await served.user("anna")
-    root = await served.administrator()
-    await root.call("POST", "/api/oauth/clients", registration("app"))
+    await served.client()
 
     few = unescape((await browser.get("/admin/audit?actorId=n")).text)
     many = unescape((await browser.get("/admin/audit?userId=clerk")).text)

@@ -34,9 +34,8 @@ async def test_a_user_who_sends_too_much_sees_a_page_that_says_so(
     browser = served.browser(**{"Accept-Language": language})
     await browser.sign_in()
     before = served.records()
-    response = await browser.post(
-        path, content=bytes(length), headers={"Content-Type": "multipart/form-data"}
-    )
+    fields = {"Content-Type": "multipart/form-data"}
+    response = await browser.post(path, content=bytes(length), headers=fields)
     assert response.status_code == 413
     assert response.headers["content-type"] == "text/html; charset=utf-8"
     assert response.headers["x-content-type-options"] == "nosniff"
@@ -293,7 +292,8 @@ async def served_app(served: Served) -> Served:
 async def test_a_user_who_changed_the_same_field_is_asked_first(served_app: Served) -> None:
     (first, first_page), (second, second_page) = await open_page(served_app), await open_page(served_app)
     await save(first, first_page, redirectUris="https://new.example/cb", name="Renamed")
-    asked = await save(second, second_page, redirectUris="https://other.example/cb", accessTokenTtl="600")
+    entered = {"redirectUris": "https://other.example/cb", "accessTokenTtl": "600"}
+    asked = await save(second, second_page, **entered)
     assert asked.status_code == 409
     text = unescape(asked.text)
     assert "Another user has changed this in the meantime." in text
@@ -304,10 +304,7 @@ async def test_a_user_who_changed_the_same_field_is_asked_first(served_app: Serv
     assert (shown["accessTokenTtl"], shown["name"]) == ("600", "Renamed")
     assert (await app(served_app))["accessTokenTtl"] == 1800
 
-    again = await save(
-        second, asked, redirectUris="https://other.example/cb", accessTokenTtl="600", name="Renamed"
-    )
-    assert again.status_code == 303
+    assert (await save(second, asked, **entered, name="Renamed")).status_code == 303
     client = await app(served_app)
     assert client["redirectUris"] == ["https://other.example/cb"]
     assert (client["accessTokenTtl"], client["name"]) == (600, "Renamed")

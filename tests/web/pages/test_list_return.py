@@ -24,11 +24,8 @@ async def switch_language(browser: Browser, page: httpx.Response) -> httpx.Respo
     address = unescape(to)
     if f'href="{to}"' in page.text:
         return await browser.get(address)
-    [form] = [
-        form
-        for form in forms_in(page)
-        if form.action == re.findall(r'name="form_action" value="([^"]*)"', page.text)[0]
-    ]
+    action = re.findall(r'name="form_action" value="([^"]*)"', page.text)[0]
+    [form] = [form for form in forms_in(page) if form.action == action]
     return await browser.post(address, data=form.fields, headers={"Origin": "null"})
 
 

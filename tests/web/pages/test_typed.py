@@ -64,29 +64,28 @@ async def test_another_user_is_shown_nothing_of_it(served: Served) -> None:
 
 
 @pytest.mark.parametrize(
-    "way", ["other site", "no cookie", "no login", "made-up token", "too long", "a file"]
+    "headers, cookies, fields",
+    [
+        ({"Sec-Fetch-Site": "cross-site"}, [], {}),
+        ({}, ["ostiary_form"], {}),
+        ({}, ["ostiary_access", "ostiary_refresh"], {}),
+        ({}, [], {"form_token": "x" * 43 + ".0123"}),
+        ({}, [], {"name": "x" * 70_000}),
+        ({"Content-Type": "text/plain"}, [], {}),
+    ],
+    ids=["other site", "no cookie", "no login", "made-up token", "too long", "a file"],
 )
-async def test_nothing_is_kept_of_what_no_form_of_ours_sent(served: Served, way: str) -> None:
+async def test_nothing_is_kept_of_what_no_form_of_ours_sent(
+    served: Served, headers: dict[str, str], cookies: list[str], fields: dict[str, str]
+) -> None:
     browser = await served.sign_in_browser()
     token = form_token_in(await browser.get(NEW))
     await end_session(served, browser)
-    headers = {"Content-Type": "application/x-www-form-urlencoded"}
-    fields = {**TYPED, "form_token": token}
-    match way:
-        case "other site":
-            headers |= {"Sec-Fetch-Site": "cross-site"}
-        case "no cookie":
-            browser.cookies.delete("ostiary_form")
-        case "no login":
-            for name in ("ostiary_access", "ostiary_refresh"):
-                browser.cookies.delete(name)
-        case "made-up token":
-            fields["form_token"] = "x" * 43 + ".0123"
-        case "too long":
-            fields["name"] = "x" * 70_000
-        case _:
-            headers["Content-Type"] = "text/plain"
-    sent = await browser.post(NEW, content=urlencode(fields), headers=headers)
+    for name in cookies:
+        browser.cookies.delete(name)
+    headers = {"Content-Type": "application/x-www-form-urlencoded", **headers}
+    content = urlencode({**TYPED, "form_token": token, **fields})
+    sent = await browser.post(NEW, content=content, headers=headers)
     assert sent.status_code == 303
     assert "ostiary_typed" not in browser.cookies
 

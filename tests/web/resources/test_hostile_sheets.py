@@ -6,6 +6,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -29,36 +30,26 @@ def _rows(row: str, number: int) -> bytes:
     return cells(f"<row>{row}</row>" * number)
 
 
-def _one_text(length: int, references: int) -> bytes:
+def _one_text(text: str, references: int) -> bytes:
     """Return a sheet of one shared text, to which fifteen cells in each row refer."""
-    return book_around(
-        _rows(REFERENCE * 15, references // 15), **shared_texts(f"<si><t>{'x' * length}</t></si>")
-    )
+    return book_around(_rows(REFERENCE * 15, references // 15), **shared_texts(f"<si>{text}</si>"))
 
 
-def _runs() -> bytes:
-    run = f"<r><rPr><b/></rPr><t>{'x' * 300}</t></r>"
-    return book_around(_rows(REFERENCE * 15, 2_000), **shared_texts(f"<si>{run * 100}</si>"))
-
-
-def _with_members(**members: bytes) -> bytes:
-    return book_around(_rows("<c><v>1</v></c>", 1), **members)
-
-
+PLAIN = _rows("<c><v>1</v></c>", 1)
 REFUSED_AT_ONCE: Final[Mapping[str, Callable[[], bytes]]] = {
-    "a long text in 30,000 cells": lambda: _one_text(32_000, 30_000),
-    "60 million characters in 60 cells": lambda: _one_text(60_000_000, 60),
-    "a text of many runs": _runs,
+    "a long text in 30,000 cells": lambda: _one_text(f"<t>{'x' * 32_000}</t>", 30_000),
+    "60 million characters in 60 cells": lambda: _one_text(f"<t>{'x' * 60_000_000}</t>", 60),
+    "a text of many runs": lambda: _one_text(f"<r><rPr><b/></rPr><t>{'x' * 300}</t></r>" * 100, 30_000),
     "texts in their cells": lambda: book_around(
         _rows(f'<c t="inlineStr"><is><t>{"x" * 32_000}</t></is></c>', 1_000)
     ),
     "one huge text": lambda: book_around(_rows(f'<c t="str"><v>{"x" * 60_000_000}</v></c>', 1)),
     "elements in elements": lambda: book_around(b"<a>" * 20_000_000),
-    "shared texts that are empty": lambda: _with_members(**shared_texts("<si/>" * 10_000_000)),
+    "shared texts that are empty": lambda: book_around(PLAIN, **shared_texts("<si/>" * 10_000_000)),
     "two million cells": lambda: book_around(_rows("<c><v>1</v></c>" * 200, 10_000)),
     "a bomb of spaces": lambda: book_around(cells(" " * 140_000_000)),
-    "a name of a million letters": lambda: _with_members(
-        **{"xl/workbook.xml": b"<workbook " + b"x" * 100_000_000}
+    "a name of a million letters": lambda: book_around(
+        PLAIN, **{"xl/workbook.xml": b"<workbook " + b"x" * 100_000_000}
     ),
 }
 """Sheets that the bounds refuse before anything is built of them."""
@@ -70,11 +61,8 @@ ROLES = "/api/iam/roles"
 def readers() -> set[int]:
     """Return the processes that read sheets for this one now."""
     children = [each for tasks in Path("/proc/self/task").glob("*/children") for each in _words(tasks)]
-    return {
-        int(child)
-        for child in children
-        if sheet_child.__name__ in "".join(_words(Path(f"/proc/{child}/cmdline")))
-    }
+    commands = {int(child): "".join(_words(Path(f"/proc/{child}/cmdline"))) for child in children}
+    return {child for child, command in commands.items() if sheet_child.__name__ in command}
 
 
 def _words(file: Path) -> list[str]:
@@ -117,14 +105,9 @@ async def test_what_no_bound_foresees_is_ended_by_the_limits_of_the_process(serv
 @pytest.mark.parametrize("build", REFUSED_AT_ONCE.values(), ids=REFUSED_AT_ONCE)
 def test_a_bound_refuses_before_the_memory_is_used(build: Callable[[], bytes]) -> None:
     """The reader has less memory here than usual, and still answers instead of being killed."""
-    most = (ENOUGH_FOR_ANY_BYTES, ENOUGH_FOR_ANY_BYTES)
-    done = subprocess.run(
-        [sys.executable, "-m", sheet_child.__name__],
-        input=build(),
-        capture_output=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, most),
-        check=True,
-    )
+    command, most = [sys.executable, "-m", sheet_child.__name__], (ENOUGH_FOR_ANY_BYTES,) * 2
+    limit = partial(resource.setrlimit, resource.RLIMIT_AS, most)
+    done = subprocess.run(command, input=build(), capture_output=True, preexec_fn=limit, check=True)
     assert done.stdout in (b'"sheet"', b'"sheet-too-large"')
 
 

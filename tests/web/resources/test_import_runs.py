@@ -161,11 +161,8 @@ async def test_a_run_is_lost_with_its_server(serve: Serve, monkeypatch: pytest.M
 
 async def test_a_run_done_at_a_stop_counts_as_done(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     async with serve() as served:
-        hashing, api, runs = (
-            Hashing(served, monkeypatch),
-            await served.administrator(),
-            served.services.import_runs,
-        )
+        hashing, runs = Hashing(served, monkeypatch), served.services.import_runs
+        api = await served.administrator()
 
         async def stop_and_write(work: Callable[[], T], /, *, limiter: trio.CapacityLimiter) -> T:
             runs.nursery.cancel_scope.cancel()
@@ -194,23 +191,18 @@ async def test_a_failed_run_is_logged_and_is_over(hashing: Hashing, monkeypatch:
             addresses.append((await api.import_sheet(USERS, people(), "insert")).headers["Location"])
             await trio.sleep(0.5)
         expect_refusal(await api.import_sheet(USERS, people(2), "insert"), 500, "A0500")
-    told = [each for each in log if each["log_level"] == "error"]
-    assert [each["event"] for each in told] == [
-        *["an import went wrong after its request"] * 3,
-        "unexpected error",
-    ]
-    assert {(each["cause"], each["where"][0].rpartition(" ")[2]) for each in told} == {
-        ("MemoryError", "fail")
-    }
+    logged = [each for each in log if each["log_level"] == "error"]
+    events = ["an import went wrong after its request"] * 3 + ["unexpected error"]
+    assert [each["event"] for each in logged] == events
+    causes = {(each["cause"], each["where"][0].rpartition(" ")[2]) for each in logged}
+    assert causes == {("MemoryError", "fail")}
     hashing.served.clock.wait(61)
     assert [(await api.succeed("GET", each))["state"] for each in addresses] == ["lost"] * 3
 
 
 async def test_runs_that_could_not_begin_take_no_place(hashing: Hashing) -> None:
-    api, hindrance = (
-        await hashing.served.administrator(),
-        hashing.served.application.settings.data_dir / "imports",
-    )
+    api = await hashing.served.administrator()
+    hindrance = hashing.served.application.settings.data_dir / "imports"
     hindrance.write_text("no folder")
     for _ in range(2):
         expect_refusal(await api.import_sheet(USERS, people(), "insert"), 500, "A0500")

@@ -43,32 +43,17 @@ class ClientWithMore(Client):
     floor: int = 3
 
 
+TEXT, EDITED = Kind.TEXT, Setting.EDITED
+REDIRECT_URI, ACCESS_LIFETIME = FieldRule.REDIRECT_URI, FieldRule.ACCESS_LIFETIME
 BLANK = ClientWithMore(**{each.name: getattr(CLIENT.blank, each.name) for each in members_of(Client)})
 MORE: RecordType[Any] = replace(
     CLIENT,
     blank=BLANK,
     fields=(
         *CLIENT.fields,
-        RecordField(
-            "contact", Kind.TEXT, "contact", Setting.EDITED, most=20, is_filtered=True, is_sorted=True
-        ),
-        RecordField(
-            name="terms",
-            kind=Kind.TEXT,
-            attribute="terms",
-            setting=Setting.EDITED,
-            most=100,
-            is_valid=is_redirect_uri,
-            rule=FieldRule.REDIRECT_URI,
-        ),
-        RecordField(
-            name="floor",
-            kind=Kind.INTEGER,
-            attribute="floor",
-            setting=Setting.EDITED,
-            bounds=Bounds(1, 9, 3),
-            rule=FieldRule.ACCESS_LIFETIME,
-        ),
+        RecordField("contact", TEXT, "contact", EDITED, most=20, is_filtered=True, is_sorted=True),
+        RecordField("terms", TEXT, "terms", EDITED, most=100, is_valid=is_redirect_uri, rule=REDIRECT_URI),
+        RecordField("floor", Kind.INTEGER, "floor", EDITED, bounds=Bounds(1, 9, 3), rule=ACCESS_LIFETIME),
     ),
 )
 ENGLISH = LANGUAGES.default.with_texts(
@@ -101,7 +86,7 @@ def test_the_rules_read_it_and_the_trail_has_its_changes() -> None:
     assert (client.contact, client.floor) == ("anna@example.com", 3)
     assert read(contact="a" * 21, floor=10) == (
         FieldFault("contact", FieldRule.TOO_LONG),
-        FieldFault("floor", FieldRule.ACCESS_LIFETIME),
+        FieldFault("floor", ACCESS_LIFETIME),
     )
     edited = MORE.edit(client, {"contact": None, "floor": 4}, None)
     assert MORE.changes(client, edited) == (
@@ -131,12 +116,8 @@ def test_json_and_its_description_have_it() -> None:
         properties = schemas.components[name]["properties"]
         assert properties["contact"]["anyOf"][0] == {"type": "string", "maxLength": 20}
         assert {"type": "null"} in properties["terms"]["anyOf"]
-        assert properties["floor"] | {"default": 3} == {
-            "type": "integer",
-            "minimum": 1,
-            "maximum": 9,
-            "default": 3,
-        }
+        bounded = {"type": "integer", "minimum": 1, "maximum": 9, "default": 3}
+        assert properties["floor"] | {"default": 3} == bounded
 
 
 def test_sheets_have_a_column_for_it() -> None:

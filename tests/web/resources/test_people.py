@@ -1,6 +1,5 @@
 """Users and roles have more than other records: passwords, reach, and a last administrator who must stay."""
 
-import json
 import re
 from typing import Any
 
@@ -32,11 +31,9 @@ async def test_a_password_is_in_no_log_answer_or_record(served: Served, api: Api
         user_id = made.json()["data"]["id"]
         reset = await api.call("PUT", f"{USERS}/{user_id}/password", {"password": "another good one"})
         await api.call("PUT", f"{USERS}/{user_id}", {"password": "a third good one"})
-    told = (
-        json.dumps(logs, default=str) + made.text + reset.text + repr(served.records()) + repr(served.audit())
-    )
+    written = repr((logs, made.text, reset.text, served.records(), served.audit()))
     for secret in ("a good password", "another good one", "a third good one", "$argon2"):
-        assert secret not in told
+        assert secret not in written
 
 
 async def test_one_administrator_of_a_batch_stays_and_the_caller_goes_last(served: Served, api: Api) -> None:
@@ -121,10 +118,8 @@ async def test_a_page_offers_nothing_that_is_refused_as_another_stands_above(ser
         assert offers == [f"admin/online/end?selected={ended['id']}"]
         assert (why in page) is is_said
     offers, page = await read_offers(browser, f"/admin/people/{await id_of(equal)}")
-    assert [*offers[:7], why in page] == [
-        *("edit", "disable", "reset-password", "invite", "unlock", "force-out", "delete"),
-        False,
-    ]
+    assert " ".join(offers[:7]) == "edit disable reset-password invite unlock force-out delete"
+    assert why not in page
     offers, page = await read_offers(browser, "/admin/roles/role-of-above")
     assert [*offers[:1], why in page] == ["delete", True]
     offers, page = await read_offers(browser, "/admin/roles/role-of-equal")
