@@ -19,35 +19,20 @@ CAMPAIGNS: Final = ("fuzz", "tests/fuzz")
 PROOF: Final = ("fuzz", "tests")
 
 VERBS: Final = """\
-accept acquire act add admit adopt advance align allow announce answer append apply arm ask assemble
-assert assign attach authenticate authorize await batch beat begin bind block book bound break bring
-broadcast build cache call cancel capture change check checkpoint choose claim classify clean clear
-close collect combine come commit compare compile complete compose compress compute condense confirm
-connect consume continue convert copy correct count cover create cut decay decide declare decline decode
-decompress decrypt delay delete deliver depend derive describe detach detect determine digest disable
-discard dispatch distinguish divide do download drain draw drop dry duplicate emit enable encode encrypt
-end enqueue ensure enter enumerate erase escape estimate evaluate examine exchange exclude execute exit
-expand expect expire explain export extend extract fail feed fetch fill filter find finish fit flush
-fold follow forbid force forget format forward free freeze gather generate get give go grant group grow
-guard guess hand handle hash have hide hold identify ignore import include increase index indicate
-inherit initialize insert inspect install interpret interrupt introspect invalidate invite issue iterate
-join judge keep kill label leave lend let limit list listen load locate lock log look lose lower make
-map mark mask match measure mend merge migrate mount move name narrow negotiate normalize note notify
-number observe offer omit open order override pack pad page parse partition pass patch pause perform
-pick place plan plant post prefer prepare present preserve press print probe process produce prolong
-promise prompt protect prove provide publish pull purge push put query queue quote raise rank read
-rebuild receive recognize recompute record recover redact redeem redirect reduce refer refresh refuse
-register reject relate release reload remember remind remove rename render reopen repair repeal repeat
-replace replay reply report request require rescale reserve reset resize resolve respond restart restore
-restrict resume retry return reuse reverse revise revoke rewrite roll rotate round run sample save say
-scale scan schedule score search see select send separate serialize serve set settle shape share shift
-show shrink shut sign simulate skip sleep slice solve sort spend split stamp start state stop store
-stream strip submit subtract suggest sum summarise summarize supply suspend swap sweep switch take tally
-tell test throttle tick tidy time trace track transfer transform translate treat trim truncate try turn
-undo unlock unpack unregister unwrap update upgrade upload use validate verify void wait wake walk warn
-watch weigh weight whiten withdraw work wrap write yield
+accept acquire act add admit allow answer append apply ask assert begin block break bring build call
+cancel capture change check choose close collect commit compare complete compute connect continue
+convert copy count create cut decide decode delay delete deliver derive describe digest disable do draw
+drop enable encode end enter erase escape exchange execute expect explain export fail fetch fill find
+finish flush fold follow forbid forget format free get give go grant group guess hash have hold ignore
+import insert introspect invite issue judge keep kill leave lend let limit list load lock log look lose
+make mark measure merge move name narrow note offer open parse pass pick plant post prepare present
+press print protect prove pull purge put query queue quote raise read rebuild receive record recover
+redeem redirect refresh refuse register release remember remove rename repair repeat replace replay
+report request require reset resolve restart resume retry return revoke roll rotate run say schedule
+search see send serve set show shrink sign skip sleep sort split start stop store strip summarise switch
+take tell tick time try turn upload use verify void wait warn watch withdraw work wrap write yield
 """
-"""Words with which a function's docstring may begin; add yours if it is a verb in its plain form."""
+"""Words with which functions' docstrings begin; add yours if it is a verb in its plain form."""
 
 RIDDLES: Final = """\
 of for beside besides by it its itself those these this that they them same likewise whoever whatever

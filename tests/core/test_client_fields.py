@@ -189,24 +189,15 @@ def test_auto_approved_scopes_lie_within_the_scopes_and_may_be_empty() -> None:
     assert world.when(client_change(scopes=[])).then_faults() == outside
 
 
+def lifetime(kind: str, *limits: int) -> Any:
+    """Name a field for the lifetime of a token, with its limits and default."""
+    marks = [row(TABLE, f"{kind} token lifetime"), row("Limits rules", f"4 {kind} token lifetime")]
+    return pytest.param(f"{kind}TokenTtl", *limits, marks=marks)
+
+
 @pytest.mark.parametrize(
     "field, least, most, default",
-    [
-        pytest.param(
-            "accessTokenTtl",
-            300,
-            86_400,
-            1_800,
-            marks=[row(TABLE, "access token lifetime"), row("Limits rules", "4 access token lifetime")],
-        ),
-        pytest.param(
-            "refreshTokenTtl",
-            3_600,
-            2_592_000,
-            604_800,
-            marks=[row(TABLE, "refresh token lifetime"), row("Limits rules", "4 refresh token lifetime")],
-        ),
-    ],
+    [lifetime("access", 300, 86_400, 1_800), lifetime("refresh", 3_600, 2_592_000, 604_800)],
 )
 def test_a_lifetime_has_its_limits_and_its_default(field: str, least: int, most: int, default: int) -> None:
     def taken(world: World) -> int:

@@ -34,8 +34,9 @@ def fail(guesses: SignInThrottle, times: int, now: Monotonic = START, source: st
     return [guesses.admit(source, f"account {number}", now) for number in range(times)]
 
 
-def fail_until_refused(guesses: SignInThrottle, now: Monotonic = START, source: str = HERE) -> Monotonic:
+def fail_until_refused(guesses: SignInThrottle, source: str = HERE) -> Monotonic:
     """Guess wrongly about one account after another until the wait is the longest; return the time then."""
+    now = START
     for number in count():
         wait = guesses.admit(source, f"some account {number}", now)
         if wait == LONGEST_WAIT:
@@ -90,7 +91,7 @@ def test_a_known_user_of_an_address_does_not_wait_for_the_failures_of_others_the
     now = fail_until_refused(guesses)
     for name, wait in (("anna", 0), ("bert", LONGEST_WAIT), ("carl", 0)):
         assert guesses.admit(HERE, name, now) == wait, "who was not seen for longest is a stranger"
-    fail_until_refused(guesses, source=ELSEWHERE)
+    fail_until_refused(guesses, ELSEWHERE)
     assert guesses.admit(ELSEWHERE, "anna", now) == LONGEST_WAIT
 
 

@@ -37,10 +37,10 @@ def refreshing(token: object, **more: Any) -> Fields:
     return {"grant_type": "refresh_token", "refresh_token": token, **more}
 
 
-def case(error: str, fields: Fields | None, *rows: str, id: str | None = None, **more: Any) -> Any:
+def case(error: str, fields: Fields | None, *rows: str, **more: Any) -> Any:
     """List fields that are refused with this error, and the rows that this proves."""
     marks = [row(TABLE, name) for name in rows]
-    return pytest.param(error, fields, *more.values(), marks=marks, id=id or f"{error} {fields}"[:60])
+    return pytest.param(error, fields, *more.values(), marks=marks, id=f"{error} {fields}"[:60])
 
 
 # --- what the client asks for

@@ -64,10 +64,9 @@ def user(
     )
 
 
-def credentials(
-    client_id: str, secret: str, method: e.AuthenticationMethod = e.AuthenticationMethod.BASIC
-) -> e.ClientCredentials:
-    """Make credentials with any secret."""
+def credentials(client_id: str, secret: str) -> e.ClientCredentials:
+    """Make credentials with any secret, by HTTP Basic."""
+    method = e.AuthenticationMethod.BASIC
     return e.ClientCredentials(client_id=client_id, secret=Secret(secret), method=method)
 
 
@@ -129,12 +128,8 @@ def refresh(
     )
 
 
-def machine(
-    credentials: e.ClientCredentials, *, scopes: tuple[str, ...] | None = None
-) -> e.ClientCredentialsRequested:
-    return e.ClientCredentialsRequested(
-        credentials=credentials, scopes=scopes, user_agent=APP, source="198.51.100.5", entropy=fresh_entropy()
-    )
+def machine(credentials: e.ClientCredentials) -> e.ClientCredentialsRequested:
+    return e.ClientCredentialsRequested(credentials, None, APP, "198.51.100.5", fresh_entropy())
 
 
 def revoke(credentials: e.ClientCredentials, token: Secret | None) -> e.RevocationRequested:
@@ -216,14 +211,10 @@ def sign_in(
     return replace(right, **changed)
 
 
-def login_refresh(
-    spent: LoginIssued | Secret, *, user_agent: str | None = BROWSER, arrival: Arrival | None = None
-) -> e.LoginRefreshed:
+def login_refresh(spent: LoginIssued | Secret, *, arrival: Arrival | None = None) -> e.LoginRefreshed:
     token = spent.tokens.refresh_token if isinstance(spent, LoginIssued) else spent
     assert token is not None
-    return e.LoginRefreshed(
-        refresh_token=token, user_agent=user_agent, entropy=fresh_entropy(), arrival=arrival
-    )
+    return e.LoginRefreshed(refresh_token=token, user_agent=BROWSER, entropy=fresh_entropy(), arrival=arrival)
 
 
 def personal_token(login: LoginIssued, **changed: object) -> e.PersonalTokenCreated:
@@ -238,12 +229,12 @@ def personal_token(login: LoginIssued, **changed: object) -> e.PersonalTokenCrea
     )
 
 
-def phone_change(login: LoginIssued, phone: str, code: Secret, *, password: str = "right") -> e.PhoneChanged:
+def phone_change(login: LoginIssued, phone: str, code: Secret) -> e.PhoneChanged:
     """Enter a new telephone number as the user who is signed in."""
     return e.PhoneChanged(
         caller=caller_of(login),
         verified_against=hash_of("right"),
-        password_matches=password == "right",
+        password_matches=True,
         phone=phone,
         code=code,
     )

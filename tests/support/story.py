@@ -231,9 +231,9 @@ class World:
             case other:
                 raise AssertionError(f"introspection answered {other!r}")
 
-    def any_active(self, *pairs: TokensIssued, client_id: str = "app") -> bool:
+    def any_active(self, *pairs: TokensIssued) -> bool:
         """Whether any token of these pairs is still good."""
-        return any(self.is_active(token, client_id) for token in tokens_of(pairs))
+        return any(self.is_active(token) for token in tokens_of(pairs))
 
     def all_active(self, *pairs: TokensIssued, client_id: str = "app") -> bool:
         """Whether every token of these pairs is still good."""

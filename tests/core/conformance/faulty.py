@@ -210,18 +210,6 @@ class DeletesLast(MemoryStore):
         return decisions
 
 
-class CommitsEachChange(InSteps):
-    """Commits a turn change by change, as a connection with `autocommit` does."""
-
-    def turn(self, events: Events, now: Instant, origins: Origins = ()) -> list[Decision]:
-        decisions = self.decide(events, now)
-        entries = audit_entries(decisions, origins, now)
-        for change in net_changes(decisions):
-            self.write([change])
-        self.append(entries)
-        return decisions
-
-
 class LooksFirst(MemoryStore):
     """Looks at all guards first, and then commits change by change."""
 
@@ -325,7 +313,6 @@ FAULTS: dict[type[MemoryStore], str] = {
     AuditBesides: "a turn that failed while its audit trail was written left something",
     EachOnItsOwn: "a turn that failed on an event left something",
     DeletesLast: "an insert was lost",
-    CommitsEachChange: "a turn that lost its race left something",
     LooksFirst: "a partial write: an error between 3 writes",
     EntriesOfLostRaces: "a turn that lost its race left something",
     LostRaceAnswered: "a turn that lost its race was answered",

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from functools import cache
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -55,13 +54,6 @@ def test_the_plan_that_a_seed_makes_runs_again_as_it_ran() -> None:
     seed, lines = plan.read(plan.write(run.seed, run.lines, run.story))
     assert tuple(lines) == run.lines
     assert live(seed, lines).digest == run.digest
-
-
-def test_trace_ids_belong_to_what_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    numbers = count()
-    monkeypatch.setattr(service, "draw_trace_id", lambda source, now: f"{next(numbers):032x}")
-    seed = short_seed(on_file=False)
-    assert live(seed).digest != live(seed).digest
 
 
 def test_what_is_drawn_past_the_source_does_not_go_unnoticed(monkeypatch: pytest.MonkeyPatch) -> None:
