@@ -189,6 +189,8 @@ async def test_the_page_shows_what_was_counted_and_leads_to_it(served: Served) -
         f'id="{name}"' in page for name in re.findall('<svg role="img" aria-labelledby="([^"]+)"', page)
     )
     assert "style=" not in page
+    ticks = re.findall('class="middle" aria-hidden="true">([^<]+)', page)
+    assert "".join(ticks).isdigit(), "there is no half of an event"
     by_chart = re.findall('class="swatch ([^"]+)" aria-hidden="true"></span><span>([^<]+)', page)
     assert len({*by_chart}) == len({label for _, label in by_chart}), "one meaning has two colours"
     colours = {colour for colour, _ in by_chart}

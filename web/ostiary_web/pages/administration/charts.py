@@ -56,7 +56,7 @@ class Chart:
     series: tuple[Series, ...]
     bars: tuple[Bar, ...]
     most: int
-    """The highest bar."""
+    """Number at the top of the scale."""
     periods: tuple[tuple[Markup, str | None], ...]
     """Name of each period, and the address of its list."""
     note: str = ""
@@ -67,7 +67,7 @@ class Chart:
     @property
     def middle(self) -> str:
         """Number at the tick in the middle."""
-        return f"{self.most / 2:,.{self.most % 2}f}"
+        return f"{self.most // 2:,}"
 
     @property
     def width(self) -> int:
@@ -85,6 +85,7 @@ def draw(
     """Return a chart of series that have a number for each period, with a line before the periods `marks`."""
     sums = [sum(each.numbers[place] for each in series) for place in range(len(periods))]
     most = max(sums, default=0)
+    most += most > 1 and most % 2  # the tick in the middle is a whole number
     bars = []
     for place, total in enumerate(sums):
         y, parts = 100.0, []
