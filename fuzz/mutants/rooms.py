@@ -88,7 +88,7 @@ ROOMS: Final = {
             "tests/net/store",
             "tests/net/sqlite",
             *_tests("net", "columns"),
-            *_tests("web/operations", "backup copy"),
+            *_tests("web/operations", "backup copy slow_lists"),
             *_tests_of(
                 "tests/web/operations/test_storage.py",
                 "a_database_that_cannot_be_used_is_one_line_for_every_command",
@@ -100,7 +100,11 @@ ROOMS: Final = {
     ),
     "postgres": Room(
         ("ostiary_net.postgres",),
-        ("tests/net/store", *_tests("net/postgres", "schema statements stalled instances plans")),
+        (
+            "tests/net/store",
+            *_tests("net/postgres", "schema statements stalled instances plans"),
+            *_tests("web/operations", "slow_lists"),
+        ),
         may_survive=_NOT_JUDGED,
     ),
     "upkeep": Room(
