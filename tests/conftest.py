@@ -132,7 +132,8 @@ RELEASE: Final = (
     *_tests(
         "net/front_door/test_processes.py",
         *("a_signal_ends_a_server_with_0[supervise]", "a_signal_that_the_server", "a_supervisor_whose"),
-        *("a_worker_that_is_stopped", "a_worker_counts", "a_server_that_does_not", "no_room_for_a_worker"),
+        *("a_worker_that_dies_or_stands_still_is_replaced_and_the_others_go_on[stopped", "a_worker_counts"),
+        *("a_server_that_does_not", "no_room_for_a_worker"),
         *("plain_hypercorn", "systemd_is_given", "time_in_which", "workers_do_not"),
     ),
     *_tests("net/front_door/test_connections.py", "a_stop_accepts_connections"),

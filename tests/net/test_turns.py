@@ -34,6 +34,7 @@ from ostiary_net.turns.service import Service
 from ostiary_net.turns.turn_queue import LONGEST_WAIT_SECONDS, MOST_EVENTS_A_TURN, QueuedEvent, TurnFailed
 from ostiary_net.turns.turn_taking import NothingKept
 from ostiary_net.turns.turns import Turns, open_turns
+from tests.net.test_unanswered import UnheardStore
 from tests.support import asks
 from tests.support.stores import (
     BreakingStore,
@@ -417,12 +418,8 @@ async def test_a_store_that_is_slow_is_asked_for_two_seconds_for_each_event_of_a
 
 
 async def test_events_that_may_be_kept_are_not_decided_again() -> None:
-    class Unheard(PlainStore):
-        def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
-            super().turn(events, *more)
-            raise CommitUnconfirmed("no answer")
-
-    store, gate = Unheard(), Gate()
+    store, gate = UnheardStore(), Gate()
+    store.unheard = True
     async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
         await waiting(nursery, turns, "before")
         together = await waiting(nursery, turns, "anna", "ben")

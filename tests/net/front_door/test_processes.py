@@ -112,27 +112,19 @@ def test_a_signal_that_the_server_inherits_as_ignored_does_not_stop_it(start: St
         server.stop()
 
 
-def test_a_worker_that_is_killed_is_replaced_and_the_others_go_on(start: Start) -> None:
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+def test_a_worker_that_dies_or_stands_still_is_replaced_and_the_others_go_on(
+    how: signal.Signals, start: Start
+) -> None:
     parent = start("supervise")
     port = port_of(parent)
-    before = wait_for(lambda: pids(port), count=2)
-    os.kill(min(before), signal.SIGKILL)
-    after = wait_for(lambda: pids(port) - {min(before)}, count=2)
-    assert max(before) in after
+    ended, other = sorted(wait_for(lambda: pids(port), count=2))
+    os.kill(ended, how)
+    assert other in wait_for(lambda: pids(port) - {ended}, count=2)
+    assert not Path(f"/proc/{ended}").exists()
     parent.stop()
     with pytest.raises(ConnectionRefusedError):
         ask(port)
-
-
-def test_a_worker_that_is_stopped_is_killed_and_replaced_and_the_others_go_on(start: Start) -> None:
-    parent = start("supervise")
-    port = port_of(parent)
-    stopped, other = sorted(wait_for(lambda: pids(port), count=2))
-    os.kill(stopped, signal.SIGSTOP)
-    after = wait_for(lambda: pids(port) - {stopped}, count=2)
-    assert other in after
-    assert not Path(f"/proc/{stopped}").exists()
-    parent.stop()
 
 
 async def test_a_worker_counts_as_stopped_after_thirty_seconds_of_silence_and_not_by_a_long_turn(

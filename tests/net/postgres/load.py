@@ -63,15 +63,10 @@ class Desk:
         about = {"login": self._admin.login, "user_id": person.user_id}
         await api.get(self._connection, Verb.FORCE_OUT_USER, **about)
 
-    async def make_redemption(self) -> Call:
-        """Return the call that redeems a fresh code of the administrator."""
-        verifier = self._new_verifier()
-        consent = await self._connection.ask(api.make_approval(self._admin.login, self._client_id, verifier))
-        return api.make_redemption(self._client_id, self._secret, consent.code, verifier)
-
     async def tokens(self, person: Person | None = None) -> Pair:
         """Return the pair of a new session of a user, by default of the administrator."""
-        login, verifier = (person or self._admin).login, self._new_verifier()
+        login = (person or self._admin).login
+        verifier = sha256(f"verifier {next(_numbers)}".encode()).hexdigest()
         pair = await api.open_session(self._connection, login, self._client_id, self._secret, verifier)
         return Pair(*pair)
 
@@ -82,9 +77,6 @@ class Desk:
     def hang_up(self) -> None:
         """Close the connection."""
         self._connection.close()
-
-    def _new_verifier(self) -> str:
-        return sha256(f"verifier {next(_numbers)}".encode()).hexdigest()
 
 
 TOKEN, INTROSPECT = "/api/oauth2/token", "/api/oauth2/introspect"

@@ -1,9 +1,8 @@
 """Our stores on disk pass the kit for stores; tests/core runs it on the store in memory."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
-from functools import partial
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
@@ -11,46 +10,25 @@ from ostiary_core.conformance import check_store
 from tests.support.stores import DURABLE, ContractStore, OpenStore, at_once, open_kind
 
 
-class Bench:
-    """Makes stores of one kind, and opens each again from what it kept."""
+@pytest.mark.parametrize("kind", DURABLE)
+def test_our_store_is_sound(kind: str, tmp_path: Path) -> None:
+    opened: dict[int, tuple[OpenStore, ExitStack]] = {}
+    with ExitStack() as stack:
 
-    def __init__(self, open_in: Callable[[Path], AbstractContextManager[OpenStore]], folder: Path) -> None:
-        self._open_in = open_in
-        self._folder = folder
-        self._stack = ExitStack()
-        self._made = 0
-        self._openers: dict[int, tuple[OpenStore, ExitStack]] = {}
+        def make() -> ContractStore:
+            return open_held(stack.enter_context(open_kind(kind, Path(mkdtemp(dir=tmp_path)))))
 
-    def make(self) -> ContractStore:
-        self._made += 1
-        folder = self._folder / str(self._made)
-        folder.mkdir()
-        return self._open(self._stack.enter_context(self._open_in(folder)))
+        def open_held(open_store: OpenStore) -> ContractStore:
+            held = stack.enter_context(ExitStack())
+            store = held.enter_context(open_store())
+            opened[id(store)] = open_store, held
+            return store
 
-    def reopen(self, store: ContractStore) -> ContractStore:
-        open_store, held = self._openers.pop(id(store))
-        held.close()
-        return self._open(open_store)
+        def reopen(store: ContractStore) -> ContractStore:
+            open_store, held = opened.pop(id(store))
+            held.close()
+            return open_held(open_store)
 
-    def _open(self, open_store: OpenStore) -> ContractStore:
-        held = self._stack.enter_context(ExitStack())
-        store = held.enter_context(open_store())
-        self._openers[id(store)] = open_store, held
-        return store
-
-    def close(self) -> None:
-        self._stack.close()
-
-
-@pytest.fixture
-def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    one = Bench(partial(open_kind, request.param), tmp_path)
-    yield one
-    one.close()
-
-
-@pytest.mark.parametrize("bench", DURABLE, indirect=True)
-def test_our_store_is_sound(bench: Bench) -> None:
-    report = check_store(bench.make, reopen=bench.reopen, at_once=at_once)
+        report = check_store(make, reopen=reopen, at_once=at_once)
     assert report.is_sound, str(report)
     assert not report.left_out
