@@ -146,16 +146,14 @@ RELEASE: Final = (
     "web/command_line/test_streams.py",
     *_tests("web/command_line/test_beside_a_server.py", "workers_import"),
     *_tests("web/command_line/test_follow.py", "a_late_entry", "it_goes_on"),
-    *_tests("web/operations/test_backup.py", "a_backup_goes_to_standard_output_whole", "a_backup_made_under"),
+    *_tests("web/operations/test_backup.py", "a_backup_goes_to_standard_output_whole", "a_backup_under_load"),
     *("web/operations/test_deploy.py", "web/operations/test_unix_socket.py"),
     *_tests("web/operations/test_health.py", "where_few_files_may_be_open"),
-    *_tests(
-        "web/operations/test_storage.py", "a_file_that_is_not_at", "a_server_that_waits", "what_root_does"
-    ),
+    *_tests("web/operations/test_storage.py", "a_file_that_left", "a_server_that_waits", "what_root_does"),
     *_tests("web/operations/test_storage.py", "whose_a_file_is"),
     *_tests("web/operations/test_traces.py", "a_collector_that_is", "without_a_collector"),
     "web/resources/test_hostile_sheets.py",
-    *_tests("web/resources/test_import_runs.py", "a_run_that_fails", "an_import_of_many", "the_page_shows"),
+    *_tests("web/resources/test_import_runs.py", "a_failed_run", "an_import_of_many", "the_page_shows"),
 )
 """Beginnings of tests marked `release`: slow, and seldom broken by a change."""
 
