@@ -52,7 +52,7 @@ def test_python_in_the_book_is_python(page: Path) -> None:
         ast.parse(block)
 
 
-def test_what_prose_cites_of_the_code_is_there() -> None:
+def test_code_that_prose_cites_exists() -> None:
     files = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]
     names = {part for path in files for part in (*path.parts, path.stem)} | NAMES_OF_OTHERS
     cited = []

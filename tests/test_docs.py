@@ -65,7 +65,7 @@ def find_installs_by_name(text: str) -> list[str]:
     ]
 
 
-def test_no_page_tells_to_install_a_name_that_an_index_does_not_have() -> None:
+def test_no_page_installs_a_name_that_an_index_does_not_have() -> None:
     """Forbid the bare name: a stranger who registers it would run code as root. Old decisions may keep it."""
     command = "/opt/ostiary/bin/pip install"
     for words in ("ostiary", "'ostiary[server]'", "ostiary==0.1.0", "--upgrade ostiary"):

@@ -211,7 +211,7 @@ def test_every_public_name_is_listed_for_embedders(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", PUBLIC)
-def test_what_public_values_are_made_of_is_public_too(module: str) -> None:
+def test_types_of_the_fields_of_public_values_are_public_too(module: str) -> None:
     """Let an embedder make every public value, and distinguish every one that it gets."""
     found = import_module(module)
     named = {name: getattr(found, name) for name in public_names(module)}

@@ -26,7 +26,7 @@ def make_event(caller: e.Caller, warning: str = "backup") -> e.WarningAcknowledg
 
 
 @pytest.mark.parametrize("warning", ["backup", "secrets client-1", "finding check.clock.apart clock"])
-def test_the_trail_alone_has_who_acknowledged_which_warning(world: World, warning: str) -> None:
+def test_only_the_trail_records_the_user_and_the_warning(world: World, warning: str) -> None:
     decision = world.when(make_event(world.caller("wanda"), warning)).decision
     [fact] = decision.facts
     assert (decision.reply, decision.changes) == (Done(), ())
@@ -51,7 +51,7 @@ def test_a_user_without_the_overview_acknowledges_nothing(world: World) -> None:
         *("secrets \x00", "secrets ä", f"secrets {'a' * LONGEST_WARNING}"),
     ],
 )
-def test_what_is_no_identifier_of_a_warning_is_refused(world: World, warning: str) -> None:
+def test_an_unknown_warning_is_refused(world: World, warning: str) -> None:
     decision = world.when(make_event(world.caller("wanda"), warning)).decision
     assert isinstance(decision.reply, Refused)
     assert (decision.changes, decision.facts, decision.reply.why) == ((), (), Why.FIELDS_INVALID)

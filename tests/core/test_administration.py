@@ -190,7 +190,7 @@ def test_the_built_in_clients_are_made_without_a_secret(world: World) -> None:
     )
 
 
-def test_a_row_of_a_sheet_registers_or_changes_a_client_and_is_refused_where_it_may_not_replace(
+def test_a_row_of_a_sheet_registers_or_changes_a_client_unless_it_may_not_replace(
     world: World,
 ) -> None:
     def row(by: str = "", /, *, may_replace: bool = True, **fields: Any) -> Decision:

@@ -35,14 +35,14 @@ def faults(outcome: Outcome) -> dict[str, object]:
     return {fault.path: fault.rule for fault in outcome.reply.faults}
 
 
-def test_what_was_sent_as_it_was_shown_does_not_undo_what_another_changed(world: World) -> None:
+def test_a_value_sent_as_it_was_shown_does_not_undo_the_change_of_another(world: World) -> None:
     world.given(asks.client_change(name="Renamed"))
     change(world, SHOWN, **{**SHOWN, "accessTokenTtl": 600}).then(ClientKnown)
     assert world.client().name == "Renamed"
     assert world.client().access_token_seconds == 600
 
 
-def test_what_both_changed_is_refused_whole_and_named(world: World) -> None:
+def test_fields_that_both_changed_are_refused_and_named(world: World) -> None:
     world.given(asks.client_change(name="Renamed", redirectUris=["https://new.example/"]))
     sent = {"name": "Another", "redirectUris": [HOME, "https://other.example/"], "accessTokenTtl": 600}
     assert faults(change(world, SHOWN, **sent)) == {
@@ -68,7 +68,7 @@ def test_a_bad_value_is_named_without_another_change(world: World) -> None:
     assert "accessTokenTtl" in change(world, SHOWN, **{**SHOWN, "accessTokenTtl": 1}).then_faults()
 
 
-def test_what_is_shown_and_no_longer_may_be_is_left_as_it_stands(world: World) -> None:
+def test_a_shown_value_that_may_no_longer_be_set_is_left_as_it_stands(world: World) -> None:
     """Take away a client's addresses together with the grant that needs them."""
     shown = {"redirectUris": [HOME], "grantTypes": ["authorization_code"]}
     world.given(asks.client_change(redirectUris=[], grantTypes=["client_credentials"]))
@@ -89,7 +89,7 @@ def test_a_value_that_is_not_changed_is_not_judged(world: World) -> None:
     world.when(event).then(UserKnown, changes=["update user"])
 
 
-def test_the_same_goes_for_accounts_and_roles(world: World) -> None:
+def test_accounts_and_roles_are_changed_by_two_in_the_same_way(world: World) -> None:
     alice = {"caller": Operator(), "user_id": world.user_ids["alice"]}
     clerk = {"caller": Operator(), "role_id": "clerk"}
     account = {"name": "Alice", "phone": "12345", "roleIds": []}

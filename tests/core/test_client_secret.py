@@ -134,7 +134,7 @@ def test_disabling_and_deleting_end_the_old_secret_for_good(ending: Callable[...
 # --- the use of secrets is noted
 
 
-def test_a_reset_writes_and_tells_what_it_keeps_and_begins_to_count_anew() -> None:
+def test_a_reset_writes_and_records_what_it_keeps_and_begins_to_count_anew() -> None:
     world = given()
     wrong = e.WrongSecretsCounted(client_id="app", times=3, last_at=world.now)
     for keep, kind in ((60, FactKind.CLIENT_SECRET_ADDED), (0, FactKind.CLIENT_SECRET_RESET)):

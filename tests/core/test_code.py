@@ -129,7 +129,7 @@ def test_an_unknown_code_or_none_changes_nothing(world: World) -> None:
     assert state_now(world) is CodeState.ISSUED
 
 
-def test_what_fails_before_the_code_is_looked_at_voids_nothing() -> None:
+def test_a_failure_before_the_code_is_read_voids_nothing() -> None:
     """Let a client try both methods of authentication with one code (READINGS 13, 18)."""
     world = given(client(), client("machine", grantTypes=["client_credentials"]), user())
     code = world.code()
@@ -241,7 +241,7 @@ def test_another_client_cannot_end_a_session_by_replaying_its_code() -> None:
         ),
     ],
 )
-def test_what_the_client_no_longer_registers_voids_the_code(
+def test_a_code_is_void_if_the_client_no_longer_registers_its_address_or_scope(
     world: World, changed: dict[str, object], back: dict[str, object], why: Why, error: str
 ) -> None:
     code = world.code()

@@ -162,7 +162,7 @@ def test_a_scope_beyond_the_remembered_ones_asks_again(world: World) -> None:
 # --- withdrawn
 
 
-def test_withdrawing_forgets_the_scopes_and_begins_an_epoch_and_what_was_not_given_is_not_found() -> None:
+def test_withdrawing_forgets_the_scopes_and_begins_an_epoch() -> None:
     world = given(client(), client("other", autoApproveScopes=["user.read"]), client("never"), user())
     alice, caller = world.user_ids["alice"], world.caller()
     approve_and_follow(world)

@@ -133,7 +133,7 @@ def test_a_token_is_introspected_with_every_field_that_it_has_and_nothing_change
 
 @row(SEEN, "only active: false")
 @row(SEEN, "active")
-def test_what_is_none_of_the_callers_business_is_only_inactive() -> None:
+def test_a_token_that_is_not_the_callers_own_is_only_inactive() -> None:
     world = given(client(), client("other"), user())
     others, mine = world.tokens(client_id="other"), world.tokens()
     login = world.login()
@@ -176,7 +176,7 @@ def test_revocation_is_answered_by_an_empty_body(world: World) -> None:
 
 @row("Revoke request", "a non-existent token")
 @row("Revoke request", "a token of another client")
-def test_revoking_what_is_not_ones_own_is_answered_alike_and_changes_nothing() -> None:
+def test_revoking_the_token_of_another_client_is_answered_alike_and_changes_nothing() -> None:
     world = given(client(), client("other"), user())
     others = world.tokens(client_id="other")
     own = post(world, REVOKE, {"token": world.tokens().access_token}, basic="app").answer

@@ -73,7 +73,7 @@ def case(error: str, fields: Fields | None, *rows: str, **more: Any) -> Any:
         ),
     ],
 )
-def test_what_no_client_may_ask_for_is_refused_and_changes_nothing(
+def test_a_request_that_no_client_may_make_is_refused_and_changes_nothing(
     world: World, asked: Asked, error: str, fields: Fields
 ) -> None:
     before = world.everything()
@@ -106,7 +106,7 @@ def test_what_no_client_may_ask_for_is_refused_and_changes_nothing(
         ),
     ],
 )
-def test_what_the_client_does_not_register_is_refused(
+def test_a_grant_or_scope_that_the_client_does_not_register_is_refused(
     asked: Asked, error: str, fields: Fields, registered: Fields
 ) -> None:
     world = given(client(**registered))
@@ -181,7 +181,7 @@ def test_client_authentication_fails(world: World, failing: Failing, path: str, 
     assert world.everything() == before
 
 
-def test_no_invalid_grant_tells_an_unknown_token_from_another_clients() -> None:
+def test_an_unknown_token_and_one_of_another_client_are_refused_alike() -> None:
     world = given(client(), client("other"), user())
     pair = world.tokens()
     for fields in (

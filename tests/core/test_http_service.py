@@ -114,7 +114,7 @@ def test_a_request_is_read_whole_whatever_the_case_of_its_field_names_and_keeps_
     assert not receive(one).may_be_stale
 
 
-def test_what_is_not_decided_is_answered_whole() -> None:
+def test_requests_that_are_not_decided_are_answered_whole() -> None:
     endpoint = TokenEndpoint(RateWindows(scale=2 / 600))
     for path in (TOKEN, TOKEN, INTROSPECT):
         assert isinstance(receive(request(path), endpoint), PendingRequest)

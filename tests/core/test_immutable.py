@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Identifier(IdentifierKind.PHONE, "1", "u")  # type: ignore[call-arg]
 
 
-def test_whatever_a_request_makes_is_immutable() -> None:
+def test_everything_that_a_request_makes_is_immutable() -> None:
     made = {*RECORDS, *get_args(Change), *get_args(Reply), *EVENTS, Decision, Fact, Keys}
     assert made | {Origin, AuditEntry, Answer, PendingRequest} <= {*VALUES}
 
@@ -52,7 +52,7 @@ def test_a_value_is_its_fields(kind: type[Any]) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"unknown": 1}, {"key": 1}, {"table": 1}, {"revision": 1}])
-def test_a_revision_of_what_is_no_field_or_of_the_revision_itself_is_refused(changes: dict[str, int]) -> None:
+def test_a_revision_of_an_unknown_field_or_of_the_revision_itself_is_refused(changes: dict[str, int]) -> None:
     record = Identifier(kind=IdentifierKind.PHONE, value="1", user_id="u")
     with pytest.raises(TypeError):
         revise(record, **changes)

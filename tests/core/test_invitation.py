@@ -137,7 +137,7 @@ def test_an_account_that_is_disabled_cannot_use_one_made_meanwhile(world: World)
     "text",
     ["", ".", "nonsense", "{user}", "{user}.", "{user}.wrong", "{other}.{rest}", "..", f"{'a' * 65}.b"],
 )
-def test_what_is_no_invitation_is_refused_alike(world: World, text: str) -> None:
+def test_texts_that_are_no_invitation_are_refused_alike(world: World, text: str) -> None:
     token = token_of(invite(world)).reveal()
     sent = text.format(
         user=world.user_ids["alice"], other=world.user_ids["bob"], rest=token.partition(".")[2]

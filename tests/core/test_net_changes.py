@@ -55,7 +55,7 @@ def without_revision(record: Role | None) -> Role | None:
 
 
 @given(st.lists(steps, max_size=6), st.integers(1, 3))
-def test_what_is_written_at_once_is_what_is_written_one_by_one(
+def test_changes_written_at_once_have_the_result_of_changes_written_one_by_one(
     turns: list[list[Step]], decided_together: int
 ) -> None:
     """Compare all but revisions, which a record that stands between two turns never has twice."""

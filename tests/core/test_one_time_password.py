@@ -57,7 +57,7 @@ def test_a_password_is_taken_in_its_step_and_beside_it(aside: int, is_found: boo
 
 
 @pytest.mark.parametrize("text", ["", "12345", "1234567", "12345a", "１２３４５６", "12 345"])
-def test_what_is_no_one_time_password(text: str) -> None:
+def test_a_text_that_is_not_six_digits_is_no_one_time_password(text: str) -> None:
     assert not is_one_time_password(text)
 
 
@@ -85,7 +85,7 @@ def test_ten_recovery_codes_are_drawn_and_only_their_digests_kept() -> None:
     assert len(Digest(bytes.fromhex(digest_recovery_code("anna", codes[0])))) == 32
 
 
-def test_what_people_add_to_a_code_is_left_out() -> None:
+def test_blanks_that_people_add_to_a_code_are_left_out() -> None:
     assert canonical_code(" 287\u00a0082\n") == "287082"
 
 
@@ -119,7 +119,7 @@ def test_a_ticket_is_bound_to_user_name_time_epochs_and_key() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "A", "AAAA", "A" * 60, "é", "\ud800", "=", "A" * 43 + "6OTo"])
-def test_what_is_no_ticket_is_none(text: str) -> None:
+def test_a_text_that_is_no_ticket_is_read_as_none(text: str) -> None:
     assert read_ticket(text) is None
 
 

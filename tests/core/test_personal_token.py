@@ -124,7 +124,7 @@ def test_the_use_of_a_token_is_noted_once_a_minute_and_a_logins_never(world: Wor
     world.when(e.PersonalTokenUsed(caller=caller_of(login))).then_refused(Why.NOT_SIGNED_IN)
 
 
-def test_its_holder_ends_it_which_is_no_signing_out(world: World) -> None:
+def test_the_holder_ends_a_token_which_is_no_signing_out(world: World) -> None:
     login, other = world.login("clerk"), world.login("clerk")
     issued = world.when(creation(login)).then(PersonalTokenIssued)
     sessions = {session.access_digest: session.session_id for session in world.sessions()}

@@ -254,7 +254,7 @@ def test_a_proof_is_never_asked_for_where_the_policy_says_so() -> None:
         assert why_refused(world, POWERFUL["reset a password"], caller) is None
 
 
-def test_who_must_set_up_a_second_factor_first_proves_nothing_before(world: World) -> None:
+def test_a_user_who_must_set_up_a_second_factor_first_proves_nothing_before(world: World) -> None:
     login = world.login("keeper")
     world.policy = world.store.policy = replace(POLICY, require_second_factor=SecondFactorFor.ADMINISTRATORS)
     assert prove(world, login).reply == Refused(Why.SECOND_FACTOR_REQUIRED)

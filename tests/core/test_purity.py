@@ -141,7 +141,7 @@ from ostiary_core.model.why import Why
 """
 
 
-def test_the_proof_sees_what_is_planted_and_lets_pass_what_is_pure() -> None:
+def test_planted_impurities_are_found_and_pure_code_passes() -> None:
     for line in PLANTED.strip().splitlines():
         assert impurities(line.replace("\\n", "\n")), line
     for line in HARMLESS.strip().splitlines():
@@ -168,7 +168,7 @@ test_code.test_a_code_is_redeemed_for_a_session_and_a_pair(given())
 test_session_rotation.test_the_sweeper_erases_the_salt_after_the_grace_and_not_before()
 test_session_rotation.test_a_scope_too_wide_is_refused_and_the_pair_rotated_all_the_same(given())
 test_account.test_a_password_is_changed_by_entering_the_current_one(given())
-test_http_answers.test_what_is_none_of_the_callers_business_is_only_inactive()
+test_http_answers.test_a_token_that_is_not_the_callers_own_is_only_inactive()
 harmless = {"object.__getattr__", "object.__setattr__", "sys._getframe"}
 touched = sorted({event for event, _ in seen} - harmless)
 assert not touched, touched

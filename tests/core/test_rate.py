@@ -74,7 +74,7 @@ def test_each_source_operation_and_process_is_counted_on_its_own() -> None:
         ("", "local", False),
     ],
 )
-def test_what_counts_as_one_source(one: str, other: str, same: bool) -> None:
+def test_addresses_of_one_network_or_host_count_as_one_source(one: str, other: str, same: bool) -> None:
     windows = RateWindows()
     for _ in range(120):
         windows.admit(Operation.AUTHORIZE_CHECK, one, MINUTE)

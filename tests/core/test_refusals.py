@@ -47,9 +47,7 @@ def test_a_record_that_is_not_there_is_not_named(world: World) -> None:
         assert ask(world, kind, **{name: "\ud800"}).facts == facts_of(world, Why.PERMISSION_MISSING)
 
 
-def test_only_refusals_of_administrators_by_rules_of_the_administration_are_recorded(
-    world: World,
-) -> None:
+def test_only_refusals_of_administrators_by_rules_of_the_administration_are_recorded(world: World) -> None:
     alice = world.user_ids["alice"]
     assert ask(world, e.ClientDisabled, client_id="nosuch").facts == ()
     assert ask(world, e.ClientChanged, client_id="app", fields={"name": ""}).facts == ()
@@ -70,7 +68,7 @@ def test_a_batch_records_each_refused_part_and_changes_nothing(world: World) -> 
 
 
 @pytest.mark.parametrize("permission", [Permission.USER_DELETE, None])
-def test_what_the_runtime_counted_becomes_an_entry(world: World, permission: Permission | None) -> None:
+def test_counted_refusals_become_an_entry(world: World, permission: Permission | None) -> None:
     about = {"actor_id": "a", "user_id": "u", "client_id": "c", "role_id": "r", "why": Why.PERMISSION_MISSING}
     acting = Acting("s", "anna", "nightly", "0a1b2c3d")
     event = e.AdministratorRefused(**about, permission=permission, times=3, acting=acting)  # type: ignore[arg-type]

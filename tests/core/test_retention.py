@@ -76,7 +76,7 @@ def test_each_kind_expires_at_its_instant_and_is_found_as_that_kind_alone() -> N
             assert lapse(store, record.key, now) == Decision(Done(), changes), (kind, now)
 
 
-def test_a_refresh_token_goes_with_its_session_and_what_is_none_of_these_never() -> None:
+def test_a_refresh_token_expires_with_its_session_and_other_records_never() -> None:
     store, far = MemoryStore(), later(START, 10_000 * DAY)
     tokens = [RefreshToken(digest=digest_of(name), session_id=name, generation=0) for name in ("", "gone")]
     tokens[0] = revise(tokens[0], session_id=SESSION.session_id)

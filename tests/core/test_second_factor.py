@@ -150,7 +150,7 @@ def keeper() -> Alice:
 # --- setting up
 
 
-def test_nothing_is_asked_for_until_a_first_code_confirms_what_was_offered() -> None:
+def test_no_code_is_asked_for_until_a_first_one_confirms_the_offer() -> None:
     world = given(policy=POLICY)
     alice = Alice(world, world.login())
     alice.confirm(NO_CODE).then_refused(Why.NOT_FOUND)
@@ -420,7 +420,7 @@ def test_an_administrator_resets_the_second_factor_of_another_which_ends_everyth
 
 
 @pytest.mark.parametrize("is_confirmed", [False, True])
-def test_it_is_deleted_with_its_user(alice: Alice, is_confirmed: bool) -> None:
+def test_a_second_factor_is_deleted_with_its_user(alice: Alice, is_confirmed: bool) -> None:
     if not is_confirmed:
         alice.remove(alice.recovery_code()).then(Done)
         alice.begin().then(SecondFactorOffered)

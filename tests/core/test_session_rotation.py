@@ -91,7 +91,7 @@ def test_within_one_turn_too_a_session_is_found_by_the_access_token_it_has_by_th
     ]
 
 
-def test_what_was_found_as_an_access_token_is_not_looked_for_among_refresh_tokens() -> None:
+def test_a_token_found_among_access_tokens_is_not_looked_for_among_refresh_tokens() -> None:
     world, _, second = make_rotated()
     asked: list[tuple[Table, int]] = []
 

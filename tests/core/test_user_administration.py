@@ -125,7 +125,7 @@ def test_an_account_is_registered_with_its_names_and_counted_as_a_holder(world: 
 @row("Token-service errors", "invalid_grant: user deleted")
 @row("User-info", "user disabled")
 @row("User-info", "user deleted")
-def test_each_act_on_an_account_answers_writes_and_tells(world: World) -> None:
+def test_each_act_on_an_account_has_its_answer_writes_and_facts(world: World) -> None:
     """End sessions without a write for each (READINGS 9), and leave other users' sessions alone."""
     user_id, by = world.user_ids["alice"], world.user_ids["keeper"]
     decide_on_alice, bobs = partial(decide, world, user_id=user_id), world.tokens("bob")

@@ -59,7 +59,7 @@ def test_a_third_party_sees_the_profile_in_the_envelope_and_no_more(world: World
 @row(TABLE, "name")
 @row(TABLE, "avatarUrl")
 @row(TABLE, "locale")
-def test_it_shows_what_an_account_is_called_by_now_and_what_was_chosen(world: World) -> None:
+def test_user_info_shows_the_present_names_and_preferences_of_an_account(world: World) -> None:
     """Show a picture by a local path or a full address."""
     token, sub = world.tokens().access_token, world.user_ids["alice"]
     world.given(asks.user_change(sub, username="alicia", name="Alicia A."))
@@ -107,7 +107,7 @@ def test_a_machine_token_represents_no_user(world: World) -> None:
 
 @row(CASES, "token invalid")
 @row("General envelope and status codes", "failure body")
-def test_a_token_that_is_none(world: World) -> None:
+def test_an_unknown_token_and_other_secrets_see_no_profile(world: World) -> None:
     login = world.login()
     pair = world.tokens()
     for token in (
@@ -168,7 +168,7 @@ def by_hand(name: str, change: Callable[[World], Change]) -> Any:
         by_hand("user's epoch", lambda world: Update(old := world.user(), revise(old, epoch=1))),
     ],
 )
-def test_a_token_that_is_over(world: World, end: Callable[[World, TokensIssued], object]) -> None:
+def test_an_ended_token_sees_no_profile(world: World, end: Callable[[World, TokensIssued], object]) -> None:
     pair = world.tokens()
     end(world, pair)
     assert refusal(get_userinfo(world, bearer=pair.access_token)) == UNAUTHORIZED

@@ -40,7 +40,7 @@ def refusal(*options: str, bind: str = "127.0.0.1:0") -> str:
 
 
 @pytest.mark.parametrize("bind", ["0.0.0.0:0", "0:0", pytest.param("[::]:0", marks=WITH_IPV6)])
-def test_what_others_reach_is_refused(bind: str) -> None:
+def test_an_address_that_other_machines_reach_is_refused(bind: str) -> None:
     said = refusal(bind=bind)
     assert said.startswith(f"ostiary: BIND: cannot listen on {bind}: ")
     assert "passwords are known to everybody" in said

@@ -31,7 +31,7 @@ def live(folder: Path, days: int) -> list[dict[str, Any]]:
     return [json.loads(line) for line in machine.run("audit", "export").out.splitlines()]
 
 
-def test_it_has_each_ending_more_by_day_than_at_night_and_its_summaries_count_it(tmp_path: Path) -> None:
+def test_the_past_has_each_ending_more_visits_by_day_and_summaries_that_count_them(tmp_path: Path) -> None:
     trail = live(tmp_path / "past", 10)
     reasons = {entry["why"] for entry in trail}
     assert reasons >= {"signed_out", "signed_out_elsewhere", "revoked_by_client", "replayed_after_grace"}
@@ -66,7 +66,7 @@ def test_it_has_each_ending_more_by_day_than_at_night_and_its_summaries_count_it
     assert len(hours) >= 10 * 24
 
 
-def test_it_is_the_same_each_time(tmp_path: Path) -> None:
+def test_the_past_is_the_same_each_time(tmp_path: Path) -> None:
     first = live(tmp_path / "first", 1)
     assert len(first) > 50
     assert live(tmp_path / "again", 1) == first

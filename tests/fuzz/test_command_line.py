@@ -38,7 +38,7 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize("line, expected", UNREADABLE)
-def test_a_line_that_says_what_no_step_says_is_refused(
+def test_a_line_that_is_no_step_is_refused(
     line: str, expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace = f'{{"world":"fixed"}}\n{SIGN_IN}\n\n{line}\n'
@@ -52,7 +52,7 @@ def test_a_line_that_says_what_no_step_says_is_refused(
 @pytest.mark.parametrize(
     "mishap", ['{"colour":"red"}', '{"instance":"x"}', '{"hurry":1}', '{"fate":"later"}']
 )
-def test_a_mishap_that_is_none_is_refused(
+def test_an_unknown_mishap_is_refused(
     mishap: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan = f'{{"seed":"1"}}\n{{"step":{SIGN_IN},"mishap":{mishap}}}\n'
@@ -86,7 +86,7 @@ def test_a_selftest_of_no_fault_is_refused(command: str, capsys: pytest.CaptureF
     assert told.err.startswith("--only: no fault's name has 'nosuch'; there are ")
 
 
-def test_a_target_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_target_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["parsers", "--target", "nosuch"]) == 2
     assert "--target: no target 'nosuch'; there are " in capsys.readouterr().err
 

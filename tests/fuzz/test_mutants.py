@@ -60,7 +60,7 @@ def test_a_listed_mutant_may_survive_and_not_be_killed() -> None:
     assert (killed.tables["killed"].total(), len(killed.stories)) == (1, 1)
 
 
-def test_only_who_reaches_a_statement_is_asked_and_one_that_hangs_is_ended() -> None:
+def test_only_judges_that_reach_a_statement_are_asked_and_one_that_hangs_is_ended() -> None:
     window = [each for each in mutants_of(rate_windows.__name__) if each.function]
     reached = frozenset((window[0].module, each.statement) for each in window)
     report = add_up(
@@ -107,7 +107,7 @@ def test_a_unit_a_condition_an_order_a_deadline_and_a_key_can_be_lost(module: st
     assert any(change in str(mutant) for mutant in mutants_of(module))
 
 
-def test_what_runs_while_a_module_is_imported_is_not_what_runs_later() -> None:
+def test_functions_that_run_at_import_are_separated_from_those_that_run_later() -> None:
     module = "ostiary_core.storage.listing"
     at_import = {function for _, function in list_calls_of_imports([module])}
     assert "make_listable" in at_import
@@ -121,7 +121,7 @@ def test_every_listed_mutant_is_one_and_has_its_reason() -> None:
     assert all(len(reason) > 10 for reason in listed.values())
 
 
-def test_who_noticed_another_mutant_of_the_function_is_asked_first() -> None:
+def test_a_judge_that_noticed_another_mutant_of_the_function_is_asked_first() -> None:
     mutant = next(each for each in mutants_of(PARAMETERS) if each.function)
     reached = frozenset([(PARAMETERS, mutant.statement)])
     judges = [Judge(name, hang, reached, seconds) for name, seconds in (("quick", 1), ("slow", 2))]
@@ -140,6 +140,6 @@ def test_every_room_has_modules_and_tests_that_are_there_and_no_module_is_in_two
     assert [name for name, room in ROOMS.items() if room.holds("ostiary_net.sql.paging")] == ["sqlite"]
 
 
-def test_a_room_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_room_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mutants", "--room", "attic"]) == 2
     assert "--room: no room 'attic'; there are oauth, " in capsys.readouterr().err

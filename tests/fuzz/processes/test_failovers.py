@@ -34,7 +34,7 @@ time.sleep(1000)
         ([0, 0.2, 0.4, 3.4], 0.4),  # and then the probe ended
     ],
 )
-def test_what_an_instance_is_away_beyond_its_database(answered: list[float], expected: float) -> None:
+def test_an_instance_is_measured_beyond_its_database(answered: list[float], expected: float) -> None:
     probe = InstanceProbe(0, ("", ""))
     probe.answered += answered
     assert probe.measure_extra_delay([(1.0, 8.0)]) == pytest.approx(expected)

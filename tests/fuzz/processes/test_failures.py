@@ -28,7 +28,7 @@ def test_a_failure_is_printed_in_few_lines_with_its_rule_and_what_happened_last(
     assert len(report.violations) == 3
 
 
-def test_what_is_neither_broken_nor_a_server_that_does_not_come_up_is_no_violation() -> None:
+def test_an_error_of_the_machine_is_no_violation() -> None:
     report = Report()
     fail(report, OSError("no disk"), "in fault 1")
     assert report.violations == ()

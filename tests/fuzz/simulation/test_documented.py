@@ -64,7 +64,7 @@ def test_an_answer_of_another_form_is_undocumented() -> None:
     assert wrong(Verb.CHANGE_USER, 200, {"code": "0", "msg": "ok"}) is not None
 
 
-def test_user_info_tells_what_is_documented_and_nothing_else() -> None:
+def test_user_info_has_the_documented_fields_and_no_other() -> None:
     profile: dict[str, object] = dict.fromkeys(PROFILE)
     assert wrong(Verb.USER_INFO, 200, {"code": 0, "msg": "ok", "data": profile}) is None
     for other in ({**profile, "phone": "+493012345"}, {"sub": "1", "username": "ann"}):

@@ -29,7 +29,7 @@ def test_a_limit_is_what_one_address_may_ask_in_one_minute_of_the_clock() -> Non
         assert find_overruns([first, second, other], SCALE)
 
 
-def test_what_overlaps_excuses_a_refusal_and_forbids_no_answer() -> None:
+def test_overlapping_requests_excuse_a_refusal_and_forbid_no_answer() -> None:
     first, second, third = sign_in(1, SIGNED_IN), sign_in(2, SIGNED_IN), sign_in(3, SIGNED_IN)
     second.returned = 9
     assert not find_overruns([first, second, third], SCALE)

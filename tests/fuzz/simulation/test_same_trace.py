@@ -56,7 +56,7 @@ def test_the_plan_that_a_seed_makes_runs_again_as_it_ran() -> None:
     assert live(seed, lines).digest == run.digest
 
 
-def test_what_is_drawn_past_the_source_does_not_go_unnoticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_draw_past_the_seeded_source_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
     def draw_past_it(source: EntropySource, now: Instant) -> str:
         return draw_trace_id(SystemEntropy(), now)
 
