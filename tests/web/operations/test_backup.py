@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import count
 from pathlib import Path
@@ -28,11 +29,13 @@ from tests.support.processes import Machine, is_active, token
 from tests.support.stores import lent_schema, need_postgresql, usernames
 from tests.support.story import START
 
+UNLIMITED = {"RATE_LIMIT_SCALE": "1000", "GUESS_LIMIT_SCALE": "1000"}
+
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     """Return a machine with a database."""
-    made = Machine(tmp_path / "here", RATE_LIMIT_SCALE="1000", GUESS_LIMIT_SCALE="1000")
+    made = Machine(tmp_path / "here", **UNLIMITED)
     assert made.run("migrate").exit_code == 0
     return made
 
@@ -54,11 +57,8 @@ def test_a_backup_is_flushed_first(machine: Machine, tmp_path: Path, monkeypatch
     monkeypatch.setattr(os, "link", record_link)
     assert machine.run("backup", str(file)).exit_code == 0
     unfinished = file.with_name(file.name + ".unfinished")
-    assert [each for each in done if tmp_path in (each[1], each[1].parent)] == [
-        ("flush", unfinished),
-        ("name", file),
-        ("flush", tmp_path),
-    ]
+    seen = [each for each in done if tmp_path in (each[1], each[1].parent)]
+    assert seen == [("flush", unfinished), ("name", file), ("flush", tmp_path)]
 
 
 def test_a_backup_under_load_holds_all_that_was_acknowledged_before(machine: Machine, tmp_path: Path) -> None:
@@ -74,13 +74,12 @@ def test_a_backup_under_load_holds_all_that_was_acknowledged_before(machine: Mac
             while not over.is_set():
                 token(address, secret)
 
-        caller = threading.Thread(target=ask)
-        caller.start()
-        try:
-            made = machine.script("backup", str(file))
-        finally:
-            over.set()
-            caller.join(60)
+        with ThreadPoolExecutor() as callers:
+            callers.submit(ask)
+            try:
+                made = machine.script("backup", str(file))
+            finally:
+                over.set()
     assert made == {"file": str(file), "bytes": file.stat().st_size}
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("backup")] == ["backup.db"]
@@ -136,9 +135,7 @@ def test_what_was_alive_in_a_dump_of_postgresql_is_dead_once_everything_is_ended
     server = need_postgresql()
     with lent_schema() as url:
         schema = url.rpartition("%3D")[2]
-        machine = Machine(
-            tmp_path / "here", RATE_LIMIT_SCALE="1000", GUESS_LIMIT_SCALE="1000", DATABASE_URL=url
-        )
+        machine = Machine(tmp_path / "here", DATABASE_URL=url, **UNLIMITED)
         machine.run("migrate")
         secret = machine.client()
         with machine.serving() as address:
@@ -170,19 +167,20 @@ def test_what_was_alive_in_a_dump_of_postgresql_is_dead_once_everything_is_ended
             assert is_active(address, secret, token(address, secret))
 
 
+def refuse(machine: Machine, command: str, file: Path, *words: str, lines: int = 1) -> None:
+    """Have a command about a file refused in one line with these words; SQLite's own words may take two."""
+    ran = machine.run(command, str(file))
+    assert (ran.exit_code, ran.out, ran.err.count("\n")) == (1, "", lines), ran.err
+    assert [each for each in words if each not in ran.err] == [], ran.err
+
+
 def test_a_copy_that_cannot_be_made_is_one_line(machine: Machine, tmp_path: Path) -> None:
-    machine.script("client", "create", "app", "--grant", "client_credentials")
     # Beside it stands `….unfinished`, whose name is too long for every file system.
-    refused = machine.run("backup", str(tmp_path / ("b" * 250)))
-    assert (refused.exit_code, refused.err.count("\n")) == (1, 1)
-    assert "could not be copied to" in refused.err
-    assert "File name too long" in refused.err
+    refuse(machine, "backup", tmp_path / ("b" * 250), "could not be copied to", "File name too long")
     machine.script("backup", str(tmp_path / "backup.db"))
     (tmp_path / "file").touch()
-    nowhere = {"DATABASE_URL": f"sqlite:///{tmp_path / 'file' / 'there' / 'ostiary.db'}"}
-    refused = machine.run("restore", str(tmp_path / "backup.db"), env=nowhere)
-    assert (refused.exit_code, refused.err.count("\n")) == (1, 1)
-    assert "ostiary.db cannot be made: Not a directory" in refused.err
+    nowhere = Machine(tmp_path, DATABASE_URL=f"sqlite:///{tmp_path / 'file' / 'there' / 'ostiary.db'}")
+    refuse(nowhere, "restore", tmp_path / "backup.db", "ostiary.db cannot be made: Not a directory")
 
 
 @pytest.mark.parametrize(
@@ -199,22 +197,19 @@ def test_a_name_that_is_too_long_is_one_line(machine: Machine, tmp_path: Path, a
 
 def test_no_file_is_written_over_and_no_torn_file_is_restored(machine: Machine, tmp_path: Path) -> None:
     file, elsewhere = tmp_path / "backup.db", Machine(tmp_path / "there")
-    nothing = elsewhere.run("backup", str(file))
-    assert (nothing.exit_code, "there is no database" in nothing.err, file.exists()) == (1, True, False)
+    refuse(elsewhere, "backup", file, "there is no database")
+    assert not file.exists()
     machine.script("backup", str(file))
     kept = file.read_bytes()
-    again = machine.run("backup", str(file))
-    assert (again.exit_code, "exists already" in again.err) == (1, True)
+    refuse(machine, "backup", file, "exists already")
     assert file.read_bytes() == kept
-    back = machine.run("restore", str(file))
-    assert (back.exit_code, "stop the server" in back.err) == (1, True)
+    refuse(machine, "restore", file, "stop the server")
     torn = bytearray(kept)
     for start in range(3 * 4_096, len(torn), 2 * 4_096):
         torn[start : start + 64] = b"\xff" * 64
     for content in (b"something else entirely", torn):
         file.write_bytes(content)
-        ran = elsewhere.run("restore", str(file))
-        assert (ran.exit_code, len(ran.err.splitlines())) == (1, 1)
+        refuse(elsewhere, "restore", file)
         assert [path for path in (tmp_path / "there").iterdir() if path.suffix == ".db"] == []
 
 
@@ -224,11 +219,10 @@ def test_a_database_without_an_index_is_neither_copied_nor_restored(machine: Mac
     with closing(sqlite3.connect(tmp_path / "here" / "ostiary.db", isolation_level=None)) as connection:
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute("DELETE FROM sqlite_master WHERE name = 'audit_by_time'")
-    ran = machine.run("backup", str(file))
-    assert (ran.exit_code, "the copy is not complete" in ran.err, file.exists()) == (1, True, False)
+    refuse(machine, "backup", file, "the copy is not complete", lines=2)
+    assert not file.exists()
     file.write_bytes((tmp_path / "here" / "ostiary.db").read_bytes())
-    ran = elsewhere.run("restore", str(file))
-    assert (ran.exit_code, "the copy is not complete" in ran.err) == (1, True)
+    refuse(elsewhere, "restore", file, "the copy is not complete", lines=2)
 
 
 class FullDisk(Disk):
@@ -249,8 +243,7 @@ def test_file_systems_without_hard_links_take_backups_and_databases(
     without_links(monkeypatch, renames=renames)
     file = tmp_path / "backup.db"
     assert machine.script("backup", str(file))["bytes"] == file.stat().st_size
-    refused = machine.run("backup", str(file))
-    assert (refused.exit_code, "exists already" in refused.err) == (1, True)
+    refuse(machine, "backup", file, "exists already")
     there = Machine(tmp_path / "there")
     assert there.script("restore", str(file))["bytes"] == (tmp_path / "there" / "ostiary.db").stat().st_size
     assert {each.name for each in (tmp_path / "there").iterdir()} <= {"ostiary.db", "ostiary.db.lock"}
@@ -265,11 +258,9 @@ def test_a_full_disk_is_named_and_empty(machine: Machine, tmp_path: Path, comman
     with FullDisk() as disk:
         disk.fail_after(writes)
         if command == "backup":
-            ran = machine.run("backup", str(target / "backup.db"))
+            refuse(machine, "backup", target / "backup.db", ": the disk is full\n")
         else:
-            ran = Machine(target).run("restore", str(tmp_path / "whole.db"))
-    assert (ran.exit_code, ran.out) == (1, "")
-    assert ran.err.endswith(": the disk is full\n")
+            refuse(Machine(target), "restore", tmp_path / "whole.db", ": the disk is full\n")
     assert list(target.iterdir()) == []
 
 
@@ -303,17 +294,15 @@ def test_a_file_limit_is_reported(machine: Machine, tmp_path: Path, command: str
         ran = elsewhere.run(command, str(file))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, usual)
-    assert (ran.exit_code, ran.out) == (1, "")
-    assert "could not be copied" in ran.err
+    assert (ran.exit_code, ran.out, "could not be copied" in ran.err) == (1, "", True)
     assert "not an error" not in ran.err
     assert list(target.iterdir()) == []
 
 
 def test_sqlite_reads_a_backup_and_no_folder_is_made_for_one(machine: Machine, tmp_path: Path) -> None:
-    ran = machine.run("backup", str(tmp_path / "not-mounted" / "backup.db"))
-    assert (ran.exit_code, ran.out) == (1, "")
-    assert f"there is no folder {tmp_path / 'not-mounted'}" in ran.err
-    assert not (tmp_path / "not-mounted").exists()
+    folder = tmp_path / "not-mounted"
+    refuse(machine, "backup", folder / "backup.db", f"there is no folder {folder}")
+    assert not folder.exists()
     machine.script("backup", str(tmp_path / "backup.db"))
     connection = apsw.Connection(str(tmp_path / "backup.db"), flags=apsw.SQLITE_OPEN_READONLY)
     assert connection.pragma("journal_mode") == "delete"
@@ -321,39 +310,28 @@ def test_sqlite_reads_a_backup_and_no_folder_is_made_for_one(machine: Machine, t
     connection.close()
 
 
-def restore_piped(machine: Machine, backup: bytes) -> subprocess.CompletedProcess[bytes]:
-    """Send a backup to the standard input of a restore."""
-    return subprocess.run(
-        [sys.executable, "-m", "ostiary_web", "restore", "-", "--keep-sessions"],
-        env=os.environ | machine.environment,
-        input=backup,
-        capture_output=True,
-        check=False,
-    )
+def pipe(machine: Machine, content: bytes, *words: str) -> subprocess.CompletedProcess[bytes]:
+    """Run a command in a process of its own, with this on its standard input."""
+    command, environment = [sys.executable, "-m", "ostiary_web", *words], os.environ | machine.environment
+    return subprocess.run(command, env=environment, input=content, capture_output=True, check=False)
 
 
 def test_a_backup_goes_to_standard_output_whole_and_leaves_no_file(machine: Machine, tmp_path: Path) -> None:
     secret = machine.client()
     with machine.serving() as address:
         before = token(address, secret)
-        ran = subprocess.run(
-            [sys.executable, "-m", "ostiary_web", "backup", "-"],
-            env=os.environ | machine.environment,
-            capture_output=True,
-            check=True,
-        )
-    assert ran.stderr == b""
+        ran = pipe(machine, b"", "backup", "-")
+    assert (ran.returncode, ran.stderr) == (0, b"")
     assert not [path.name for path in (tmp_path / "here").iterdir() if "backup" in path.name]
-    elsewhere = Machine(tmp_path / "there")
-    assert restore_piped(elsewhere, b"").stderr.startswith(b"ostiary: standard input was empty")
-    restored = restore_piped(elsewhere, ran.stdout)
+    elsewhere, restore = Machine(tmp_path / "there"), ("restore", "-", "--keep-sessions")
+    assert pipe(elsewhere, b"", *restore).stderr.startswith(b"ostiary: standard input was empty")
+    restored = pipe(elsewhere, ran.stdout, *restore)
     assert (restored.returncode, restored.stderr) == (0, b"")
     assert {path.name for path in (tmp_path / "there").iterdir()} <= {"ostiary.db", "ostiary.db.lock"}
-    assert b"stop the server and move it away first" in restore_piped(elsewhere, ran.stdout).stderr
+    assert b"stop the server and move it away first" in pipe(elsewhere, ran.stdout, *restore).stderr
     with elsewhere.serving() as address:
         assert is_active(address, secret, before)
-    nowhere = Machine(tmp_path / "nowhere").run("backup", "-")
-    assert (nowhere.exit_code, nowhere.out, "there is no database" in nowhere.err) == (1, "", True)
+    refuse(Machine(tmp_path / "nowhere"), "backup", Path("-"), "there is no database")
 
 
 # --- made small

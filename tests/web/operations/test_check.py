@@ -41,6 +41,12 @@ def prepare(folder: Path) -> Machine:
     return machine
 
 
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    """Return a sound installation."""
+    return prepare(tmp_path)
+
+
 def levels(machine: Machine, **environment: str) -> dict[str, str]:
     """Return each subject with a finding that is not fine, and the level of this finding."""
     ran = machine.run("check", "--json", env=environment)
@@ -64,8 +70,7 @@ async def test_a_server_looks_for_its_findings_once_a_minute(autojump_clock: Moc
     assert looks == [0, pytest.approx(60)]
 
 
-def test_a_sound_installation_has_nothing_but_fine_lines(tmp_path: Path) -> None:
-    machine = prepare(tmp_path)
+def test_a_sound_installation_has_nothing_but_fine_lines(machine: Machine) -> None:
     assert levels(machine) == {}
     lines = machine.run("check").lines
     assert all(line.startswith("fine") for line in lines)
@@ -75,34 +80,34 @@ def test_a_sound_installation_has_nothing_but_fine_lines(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "name, value", [("ALL_PROXY", "socks5://127.0.0.1:1080"), ("SSL_CERT_FILE", "/not/there.pem")]
 )
-def test_a_variable_that_stops_text_messages_stops_no_command(tmp_path: Path, name: str, value: str) -> None:
-    machine = prepare(tmp_path)
+def test_a_variable_that_stops_text_messages_stops_no_command(
+    machine: Machine, name: str, value: str
+) -> None:
     assert levels(machine, **{name: value}) == {name: "fault"}
     assert machine.run("migrate", env={name: value}).exit_code == 0
 
 
 @pytest.mark.parametrize(
-    "name, value, about, level",
+    "name, value, level",
     [
-        ("PUBLIC_URL", "", "PUBLIC_URL", "warning"),
-        ("PUBLIC_URL", "http://id.example.com", "PUBLIC_URL", "fault"),
-        ("TRUST_PROXY", "", "TRUST_PROXY", "warning"),
-        ("TRUST_PROXY", "0.0.0.0/0", "TRUST_PROXY", "fault"),
-        ("TRUST_PROXY", "10.0.0.5,::/0", "TRUST_PROXY", "fault"),
-        ("RATE_LIMIT_SCALE", "10", "RATE_LIMIT_SCALE", "warning"),
-        ("GUESS_LIMIT_SCALE", "10", "GUESS_LIMIT_SCALE", "warning"),
-        ("SMS_GATEWAY_URL", "", "SMS_GATEWAY_URL", "warning"),
-        ("SMS_GATEWAY_URL", "http://sms.example.com", "SMS_GATEWAY_URL", "warning"),
-        ("ADMIN_PASSWORD", "correct horse battery", "ADMIN_PASSWORD", "warning"),
+        ("PUBLIC_URL", "", "warning"),
+        ("PUBLIC_URL", "http://id.example.com", "fault"),
+        ("TRUST_PROXY", "", "warning"),
+        ("TRUST_PROXY", "0.0.0.0/0", "fault"),
+        ("TRUST_PROXY", "10.0.0.5,::/0", "fault"),
+        ("RATE_LIMIT_SCALE", "10", "warning"),
+        ("GUESS_LIMIT_SCALE", "10", "warning"),
+        ("SMS_GATEWAY_URL", "", "warning"),
+        ("SMS_GATEWAY_URL", "http://sms.example.com", "warning"),
+        ("ADMIN_PASSWORD", "correct horse battery", "warning"),
     ],
 )
-def test_an_unwise_setting_is_named(tmp_path: Path, name: str, value: str, about: str, level: str) -> None:
-    assert levels(prepare(tmp_path), **{name: value}) == {about: level}
+def test_an_unwise_setting_is_named(machine: Machine, name: str, value: str, level: str) -> None:
+    assert levels(machine, **{name: value}) == {name: level}
 
 
-def test_behind_a_unix_socket_no_address_is_known_unless_the_proxy_is_trusted(tmp_path: Path) -> None:
-    found = levels(prepare(tmp_path), BIND=f"unix:{tmp_path / 'door'}", TRUST_PROXY="")
-    assert found["TRUST_PROXY"] == "warning"
+def test_behind_a_unix_socket_no_address_is_known_unless_the_proxy_is_trusted(machine: Machine) -> None:
+    assert levels(machine, BIND="unix:/run/door", TRUST_PROXY="")["TRUST_PROXY"] == "warning"
 
 
 @pytest.mark.parametrize(
@@ -117,8 +122,7 @@ def test_an_interpreter_built_without_its_optimisations_is_named(
     assert levels(prepare(tmp_path)) == ({"Python": "warning"} if is_told else {})
 
 
-def test_a_database_that_others_can_read_is_at_fault(tmp_path: Path) -> None:
-    machine = prepare(tmp_path)
+def test_a_database_that_others_can_read_is_at_fault(machine: Machine, tmp_path: Path) -> None:
     (tmp_path / "ostiary.db").chmod(0o644)
     assert levels(machine) == {"files": "fault"}
 
@@ -135,8 +139,7 @@ def test_a_log_that_a_long_reader_keeps_is_named(tmp_path: Path, monkeypatch: py
     reading.close()
 
 
-def test_a_secret_that_every_user_can_read_is_named(tmp_path: Path) -> None:
-    machine = prepare(tmp_path)
+def test_a_secret_that_every_user_can_read_is_named(machine: Machine, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("abc\n")
     for mode, expected in ((0o640, {}), (0o644, {"secrets": "warning"})):
@@ -180,16 +183,14 @@ def test_a_folder_of_temporary_files_that_cannot_be_written_is_named() -> None:
             assert "TMPDIR" not in levels(machine, **chosen)
 
 
-def test_a_clock_that_was_set_back_is_at_fault(tmp_path: Path) -> None:
-    machine = prepare(tmp_path)
+def test_a_clock_that_was_set_back_is_at_fault(machine: Machine, tmp_path: Path) -> None:
     with SQLiteStore(tmp_path / "ostiary.db") as store:
         client = next(each for each in store.records(Table.CLIENT) if isinstance(each, Client))
         store.write([Update(client, revise(client, updated_at=Instant(client.updated_at + 3_600_000)))])
     assert levels(machine) == {"clock": "fault"}
 
 
-def test_a_client_that_is_weaker_than_it_need_be_is_named_with_each_reason(tmp_path: Path) -> None:
-    machine = prepare(tmp_path)
+def test_a_client_that_is_weaker_than_it_need_be_is_named_with_each_reason(machine: Machine) -> None:
     machine.script("client", "create", "sound", "--redirect-uri", "https://app.example/callback")
     machine.script(
         *("client", "create", "weak", "--redirect-uri", "http://localhost:9000/cb"),
@@ -204,8 +205,7 @@ def test_a_client_that_is_weaker_than_it_need_be_is_named_with_each_reason(tmp_p
     assert levels(machine) == {}, "it can do nothing"
 
 
-def test_a_redirect_uri_that_is_older_than_its_rule_is_named_and_works_on(tmp_path: Path) -> None:
-    machine = prepare(tmp_path)
+def test_a_redirect_uri_older_than_its_rule_is_named_and_works_on(machine: Machine, tmp_path: Path) -> None:
     machine.script("client", "create", "app", "--redirect-uri", "https://app.example/callback")
     old = ("https://app.example/?%63ode=1", "https://a..example/")
     with SQLiteStore(tmp_path / "ostiary.db") as store:
@@ -219,8 +219,7 @@ def test_a_redirect_uri_that_is_older_than_its_rule_is_named_and_works_on(tmp_pa
     assert machine.script("client", "show", "app")["redirectUris"][1:] == list(old)
 
 
-def test_a_secret_is_warned_of_before_its_last_day_and_named_at_fault_after_it(tmp_path: Path) -> None:
-    machine = prepare(tmp_path)
+def test_a_secret_is_warned_of_before_its_last_day_and_named_at_fault_after_it(machine: Machine) -> None:
     machine.script("client", "create", "app", "--redirect-uri", "https://app.example/callback")
     today = datetime.now(UTC).date()
     for days, found in ((40, {}), (20, {"client app": "warning"}), (-2, {"client app": "fault"})):
@@ -230,8 +229,7 @@ def test_a_secret_is_warned_of_before_its_last_day_and_named_at_fault_after_it(t
         assert machine.run("check").out.count(last_day) == len(found)
 
 
-def test_a_client_without_a_scope_is_named_as_nothing_is_granted_to_it(tmp_path: Path) -> None:
-    machine = prepare(tmp_path)
+def test_a_client_without_a_scope_is_named_as_nothing_is_granted_to_it(machine: Machine) -> None:
     words = ("--redirect-uri", "https://app.example/callback", "--scope", "")
     machine.script("client", "create", "scopeless", *words)
     assert levels(machine) == {"client scopeless": "warning"}
@@ -240,8 +238,7 @@ def test_a_client_without_a_scope_is_named_as_nothing_is_granted_to_it(tmp_path:
 
 
 @pytest.mark.parametrize("language, words", [("en-US", "for ever"), ("zh-CN", "永久")])
-def test_it_is_said_how_long_the_audit_trail_is_kept(tmp_path: Path, language: str, words: str) -> None:
-    machine = prepare(tmp_path)
+def test_it_is_said_how_long_the_audit_trail_is_kept(machine: Machine, language: str, words: str) -> None:
     for days, is_for_ever in (("0", True), ("90", False)):
         lines = machine.run("check", "--language", language, env={"RETENTION_AUDIT_DAYS": days}).lines
         [line] = [line for line in lines if "RETENTION_AUDIT_DAYS" in line]

@@ -36,20 +36,14 @@ from ostiary_web.server.readiness import _TIMEOUT_SECONDS
 from ostiary_web.server.settings import Settings
 from ostiary_web.sheets.child import MOST_MEMORY_BYTES
 from ostiary_web.sheets.reader import _AT_A_TIME
-from tests.support.processes import Machine, free_port, wait_until
+from tests.support.processes import Machine, Process, free_port, wait_until
 
 ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "docs" / "deploy"
 OF_OTHERS = {
-    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "LISTEN_FDS"),
-    "PATH",
-    "PYTHONDONTWRITEBYTECODE",
-    "PYTHONUNBUFFERED",
-    "SSL_CERT_FILE",
-    "TMPDIR",
-    "POSTGRES_USER",
-    "POSTGRES_DB",
-    "POSTGRES_PASSWORD_FILE",
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "LISTEN_FDS", "SSL_CERT_FILE", "TMPDIR", "PATH"),
+    *("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"),
+    *("POSTGRES_USER", "POSTGRES_DB", "POSTGRES_PASSWORD_FILE"),
 }
 """Variables in these files that are not for Ostiary."""
 
@@ -65,6 +59,11 @@ def find_settings() -> set[str]:
 
     Settings.from_environment(Asked())
     return names
+
+
+def containerfile() -> str:
+    """Return the Containerfile with each instruction on one line."""
+    return (DEPLOY / "Containerfile").read_text().replace("\\\n", " ")
 
 
 def compose() -> dict[str, Any]:
@@ -109,17 +108,11 @@ def read_unit(text: str) -> dict[str, list[str]]:
 
 def environments() -> dict[str, dict[str, str]]:
     """Return the variables that each file sets."""
-    container = (DEPLOY / "Containerfile").read_text().replace("\\\n", " ")
-    set_there = [
-        line.removeprefix("ENV ").split() for line in container.splitlines() if line.startswith("ENV ")
-    ]
+    of_container = [line.split()[1:] for line in containerfile().splitlines() if line.startswith("ENV ")]
+    of_services = [service.get("environment", {}) for service in compose()["services"].values()]
     return {
-        "Containerfile": dict(word.split("=", 1) for words in set_there for word in words),
-        "compose.yaml": {
-            name: str(value)
-            for service in compose()["services"].values()
-            for name, value in service.get("environment", {}).items()
-        },
+        "Containerfile": dict(word.split("=", 1) for words in of_container for word in words),
+        "compose.yaml": {name: str(value) for each in of_services for name, value in each.items()},
         "ostiary.service": dict(value.split("=", 1) for value in unit()["Environment"]),
     }
 
@@ -181,8 +174,7 @@ def dead_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def container_check() -> list[str]:
     """Return the command of the container's health check."""
-    container = (DEPLOY / "Containerfile").read_text().replace("\\\n", " ")
-    [check] = re.findall(r"^HEALTHCHECK .* CMD +(\[.*\])$", container, re.MULTILINE)
+    [check] = re.findall(r"^HEALTHCHECK .* CMD +(\[.*\])$", containerfile(), re.MULTILINE)
     words: list[str] = json.loads(check)
     return words
 
@@ -192,17 +184,13 @@ def container_check() -> list[str]:
     "bind",
     [
         *("127.0.0.1:{port}", "0.0.0.0:{port}", "[::]:{port}", "[::1]:{port}", "localhost:{port}"),
-        *(
-            "unix:{folder}/door",
-            "unix:{folder}/door,127.0.0.1:{port}",
-            "127.0.0.1:{port}, unix:{folder}/door",
-        ),
+        *("unix:{path}", "unix:{path},127.0.0.1:{port}", "127.0.0.1:{port}, unix:{path}"),
     ],
 )
 def test_the_health_check_of_the_container_asks_wherever_a_server_listens(bind: str, tmp_path: Path) -> None:
     program, *arguments = container_check()
     assert program == "python"
-    bind = bind.format(port=free_port(), folder=tmp_path)
+    bind = bind.format(port=free_port(), path=tmp_path / "door")
     machine = Machine(tmp_path, BIND=bind)
 
     def is_healthy() -> bool:
@@ -276,8 +264,7 @@ def test_the_head_of_compose_says_what_makes_its_files_work(tmp_path: Path) -> N
 
 
 def test_containers_run_without_root_and_write_nowhere_but_to_their_volumes() -> None:
-    container = (DEPLOY / "Containerfile").read_text()
-    assert re.search(r"^USER [1-9][0-9]*:[1-9][0-9]*$", container, re.MULTILINE)
+    assert re.search(r"^USER [1-9][0-9]*:[1-9][0-9]*$", containerfile(), re.MULTILINE)
     for name, service in compose()["services"].items():
         if name.startswith("ostiary"):
             assert service["read_only"] is True
@@ -323,16 +310,12 @@ def test_a_pod_of_kubernetes_is_given_what_the_server_understands(kind: str, tmp
         assert needed < int(container["resources"]["limits"]["memory"].removesuffix("Mi")) * 2**20
         assert claims["data"]["claimName"] == kubernetes("PersistentVolumeClaim")["metadata"]["name"]
 
-    user = re.search(r"^USER (\d+):(\d+)$", (DEPLOY / "Containerfile").read_text(), re.MULTILINE)
-    assert user is not None
     of_all = spec["securityContext"]
-    assert (str(of_all["runAsUser"]), str(of_all["runAsGroup"])) == user.groups()
+    user = (str(of_all["runAsUser"]), str(of_all["runAsGroup"]))
+    assert re.findall(r"^USER (\d+):(\d+)$", containerfile(), re.MULTILINE) == [user]
     assert of_all["runAsNonRoot"] is True
-    assert container["securityContext"] == {
-        "allowPrivilegeEscalation": False,
-        "readOnlyRootFilesystem": True,
-        "capabilities": {"drop": ["ALL"]},
-    }
+    limits = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True}
+    assert container["securityContext"] == {**limits, "capabilities": {"drop": ["ALL"]}}
     assert spec["automountServiceAccountToken"] is False
 
 
@@ -369,9 +352,8 @@ def test_what_kubernetes_selects_is_the_pods_that_serve() -> None:
     template = kubernetes("Deployment")["spec"]["template"]
     labels, container = template["metadata"]["labels"], template["spec"]["containers"][0]
     ports = {each["name"] for each in container["ports"]}
-    service, policy, budget = (
-        kubernetes(kind)["spec"] for kind in ("Service", "NetworkPolicy", "PodDisruptionBudget")
-    )
+    kinds = ("Service", "NetworkPolicy", "PodDisruptionBudget")
+    service, policy, budget = (kubernetes(kind)["spec"] for kind in kinds)
     selectors = [kubernetes("Deployment")["spec"]["selector"], policy["podSelector"], budget["selector"]]
     assert [each["matchLabels"] for each in selectors] == [labels] * 3
     assert service["selector"] == labels
@@ -404,10 +386,9 @@ def test_the_route_leads_from_the_public_address_to_the_service() -> None:
     [seconds] = re.findall(r"proxy_read_timeout (\d+)s", (DEPLOY / "nginx.conf").read_text())
     assert rule["timeouts"] == {"request": f"{seconds}s"}
     [parent] = route["parentRefs"]
-    proxies = kubernetes("NetworkPolicy")["spec"]["ingress"][0]["from"]
-    assert [each["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"] for each in proxies] == [
-        parent["namespace"]
-    ]
+    [proxy] = kubernetes("NetworkPolicy")["spec"]["ingress"][0]["from"]
+    labels = proxy["namespaceSelector"]["matchLabels"]
+    assert labels["kubernetes.io/metadata.name"] == parent["namespace"]
 
 
 def test_the_page_asks_of_a_gateway_what_nginx_is_set_to() -> None:
@@ -471,15 +452,9 @@ def test_systemd_understands_the_unit(tmp_path: Path) -> None:
     parsed.optionxform = str  # type: ignore[assignment,method-assign]
     parsed.read_string(text)
     assert set(parsed.sections()) == {"Unit", "Service", "Install"}
-    ran = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", str(tmp_path / "ostiary.service")],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    about_it = [line for line in ran.stderr.splitlines() if "ostiary.service" in line]
-    assert about_it == []
+    command = ["systemd-analyze", "verify", "--man=no", str(tmp_path / "ostiary.service")]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert [line for line in ran.stderr.splitlines() if "ostiary.service" in line] == []
 
 
 def test_the_socket_is_where_the_proxy_asks() -> None:
@@ -499,31 +474,19 @@ def test_sockets_that_systemd_hands_over_are_served_on_unnamed(workers: str, tmp
             "os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid()));"
             "os.execv(sys.executable, [sys.executable, '-m', 'ostiary_web', 'serve'])"
         )
-        server = subprocess.Popen(
-            [sys.executable, "-c", handing],
-            env={**os.environ, **machine.environment},
-            pass_fds=[listener.fileno()],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        try:
-            asked = httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=30)
-        finally:
+        command, environment = [sys.executable, "-c", handing], {**os.environ, **machine.environment}
+        streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        with Process(command, env=environment, pass_fds=[listener.fileno()], **streams) as server:
+            assert httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=30).status_code == 200
             server.terminate()
             _, log = server.communicate(timeout=30)
-    assert asked.status_code == 200
     assert "serves on the sockets that were handed over, and not on BIND" in log
 
 
 def test_the_dashboard_asks_for_metrics_that_there_are() -> None:
     dashboard = json.loads((DEPLOY / "grafana-dashboard.json").read_text())
-    asked = {
-        name
-        for panel in dashboard["panels"]
-        for target in panel["targets"]
-        for name in re.findall(r"\b(?:ostiary|process)_[a-z_]+\b", target["expr"])
-    }
+    asked_for = " ".join(target["expr"] for panel in dashboard["panels"] for target in panel["targets"])
+    asked = set(re.findall(r"\b(?:ostiary|process)_[a-z_]+\b", asked_for))
     metrics = Metrics()
     for name in ("turns_waiting", "hashes_waiting", "text_messages_unfinished", "connections_open"):
         metrics.add_gauge(f"ostiary_{name}", "", list)

@@ -39,9 +39,6 @@ class Breaker:
     def arm(self, place: int) -> None:
         self.left, self.broken = place, None
 
-    def disarm(self) -> None:
-        self.left = None
-
     def _before(self, cursor: Any, statement: str, bindings: Any) -> bool:
         if self.left is not None:
             self.left -= 1
@@ -100,10 +97,9 @@ class Household:
         return user_id
 
 
-_SERVICE = ("redeem", "refresh", "retry", "client_credentials", "introspect", "revoke")
-AT_THE_TOKEN_SERVICE = (*_SERVICE, "user_info")
-_SIGNED_IN = ("approve", "consent_page", "change_password")
-OF_A_PERSON = (*_SIGNED_IN, "sign_in", "refresh_login")
+_TOKENS = ("redeem", "refresh", "retry", "client_credentials")
+AT_THE_TOKEN_SERVICE = (*_TOKENS, "introspect", "revoke", "user_info")
+OF_A_PERSON = ("approve", "consent_page", "change_password", "sign_in", "refresh_login")
 _PEOPLE, _CLIENTS, _MACHINE = "/api/iam/users", "/api/oauth/clients", ["client_credentials"]
 OF_AN_ADMINISTRATOR: Final[dict[str, tuple[str, str, object]]] = {
     "register_client": ("POST", _CLIENTS, {"clientId": "NEW", "name": "x", "grantTypes": _MACHINE}),
@@ -215,7 +211,7 @@ async def test_a_store_that_fails_at_any_one_statement_is_answered_as_a_failure_
             before = served.records()
             breaker.arm(place)
             response = await ask()
-            breaker.disarm()
+            breaker.left = None
             what = f"{operation} with statement {place} failing ({breaker.broken})"
             if breaker.broken is None:
                 must_be_a_success(response, what)

@@ -15,6 +15,7 @@ import subprocess
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -151,18 +152,23 @@ PROXIES = [
 
 @contextmanager
 def behind(
-    open_proxy: OpenProxy, folder: Path, certificate: Certificate, trusted: str
+    open_proxy: OpenProxy, folder: Path, certificate: Certificate, trusted: str = PROXY, path: str = "/"
 ) -> Iterator[tuple[Machine, str]]:
-    """Run a server behind a proxy; yield its machine and the address for callers."""
-    with ExitStack() as stack:
-        machine = Machine(folder, TRUST_PROXY=trusted)
-        address = stack.enter_context(machine.serving())
-        proxy_folder = folder / "proxy"
-        proxy_folder.mkdir()
-        port = stack.enter_context(open_proxy(proxy_folder, [address.removeprefix("http://")], certificate))
-        machine.environment["PUBLIC_URL"] = f"https://localhost:{port}"
-        machine.environment["SSL_CERT_FILE"] = str(certificate.certificate)
-        yield machine, f"https://localhost:{port}"
+    """Run a server behind a proxy, at a path of it; yield its machine and the address for callers.
+
+    A server at `/` is not told its address: it learns from the proxy that its callers use TLS.
+    """
+    inside = f"127.0.0.1:{free_port()}"
+    (folder / "proxy").mkdir()
+    with open_proxy(folder / "proxy", [inside], certificate, path=path) as port:
+        address = f"https://localhost:{port}{path.removesuffix('/')}"
+        known = {} if path == "/" else {"PUBLIC_URL": address, "API_DOCS_ENABLED": "true"}
+        machine = Machine(folder, BIND=inside, TRUST_PROXY=trusted, **known)
+        with machine.serving():
+            machine.environment |= {"PUBLIC_URL": address, "SSL_CERT_FILE": str(certificate.certificate)}
+            context = ssl.create_default_context(cafile=str(certificate.certificate))
+            wait_until(lambda: httpx.get(f"{address}/healthz", verify=context).status_code == 200)
+            yield machine, address
 
 
 @pytest.fixture(scope="module", params=PROXIES)
@@ -170,7 +176,7 @@ def site(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, certificate: Certificate
 ) -> Iterator[tuple[Machine, str]]:
     """Run a server behind each proxy as documented."""
-    with behind(request.param, tmp_path_factory.mktemp("site"), certificate, PROXY) as made:
+    with behind(request.param, tmp_path_factory.mktemp("site"), certificate) as made:
         yield made
 
 
@@ -241,29 +247,12 @@ def test_a_long_consent_request_leads_to_a_sign_in(site: tuple[Machine, str], kn
         assert len(asked.headers["location"]) > size
 
 
-@contextmanager
-def under_a_path(
-    open_proxy: OpenProxy, folder: Path, certificate: Certificate
-) -> Iterator[tuple[Machine, str]]:
-    """Run a server under `/auth` of its proxy; yield its machine and the address for callers."""
-    inside = f"127.0.0.1:{free_port()}"
-    (folder / "proxy").mkdir()
-    with open_proxy(folder / "proxy", [inside], certificate, path="/auth/") as port:
-        address = f"https://localhost:{port}/auth"
-        settings = {"PUBLIC_URL": address, "TRUST_PROXY": PROXY, "API_DOCS_ENABLED": "true"}
-        machine = Machine(folder, BIND=inside, SSL_CERT_FILE=str(certificate.certificate), **settings)
-        known = ssl.create_default_context(cafile=str(certificate.certificate))
-        with machine.serving():
-            wait_until(lambda: httpx.get(f"{address}/healthz", verify=known).status_code == 200)
-            yield machine, address
-
-
 @pytest.mark.parametrize("open_proxy", PROXIES)
 def test_people_and_backends_find_the_server_under_a_path(
     open_proxy: OpenProxy, tmp_path: Path, certificate: Certificate, known: ssl.SSLContext
 ) -> None:
     """tests/web/test_public_path.py follows the links of pages under a path."""
-    with under_a_path(open_proxy, tmp_path, certificate) as (machine, address):
+    with behind(open_proxy, tmp_path, certificate, path="/auth/") as (machine, address):
         assert live(machine, tls="TLS")["level"] == "fine"
         with httpx.Client(verify=known, follow_redirects=True, headers={"Origin": "null"}) as visitor:
             page = visitor.get(f"{address}/account?x=1")
@@ -281,7 +270,8 @@ def test_people_and_backends_find_the_server_under_a_path(
 
 @needs_nginx
 def test_a_proxy_that_takes_the_path_off_is_at_fault(tmp_path: Path, certificate: Certificate) -> None:
-    with under_a_path(partial(nginx, to="http://ostiary/"), tmp_path, certificate) as (machine, _):
+    proxy = partial(nginx, to="http://ostiary/")
+    with behind(proxy, tmp_path, certificate, path="/auth/") as (machine, _):
         finding = live(machine)
     assert finding["level"] == "fault"
     assert "the proxy must pass the path on unchanged" in finding["text"]
@@ -302,76 +292,67 @@ NEVER_TWICE: Final = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize("open_proxy", [PROXIES[0], pytest.param(caddy, marks=[needs_caddy, NEVER_TWICE])])
-def test_a_replacement_loses_nothing(open_proxy: OpenProxy, tmp_path: Path, certificate: Certificate) -> None:
+def test_a_replacement_loses_nothing(
+    open_proxy: OpenProxy, tmp_path: Path, certificate: Certificate, known: ssl.SSLContext
+) -> None:
     answered: Counter[int] = Counter()
     lost: list[str] = []
     over = threading.Event()
+    for name in ("one", "two", "proxy"):
+        (tmp_path / name).mkdir()
     with ExitStack() as stack:
         instances = []
         for name in ("one", "two"):
-            (tmp_path / name).mkdir()
             settings = {
-                "DATABASE_URL": f"sqlite:///{tmp_path / 'ostiary.db'}",
+                "DATABASE_URL": f"sqlite:///{tmp_path}/ostiary.db",
                 "BIND": f"127.0.0.1:{free_port()}",
-                "TRUST_PROXY": PROXY,
             }
+            settings["TRUST_PROXY"] = PROXY
             instance = stack.enter_context(ForkedServer(tmp_path / name, settings=settings))
             instance.start_and_wait()
             instances.append(instance)
-        (tmp_path / "proxy").mkdir()
         servers = [f"127.0.0.1:{instance.port}" for instance in instances]
         port = stack.enter_context(open_proxy(tmp_path / "proxy", servers, certificate))
         secret = Machine(tmp_path).client()
-        known = ssl.create_default_context(cafile=str(certificate.certificate))
 
         def ask() -> None:
-            with httpx.Client(
-                verify=known, base_url=f"https://localhost:{port}", auth=("app", secret)
-            ) as caller:
+            address, form = f"https://localhost:{port}/api/oauth2/token", {"grant_type": "client_credentials"}
+            with httpx.Client(verify=known, auth=("app", secret), timeout=60) as caller:
                 while not over.is_set():
                     try:
-                        form = {"grant_type": "client_credentials"}
-                        answered[caller.post("/api/oauth2/token", data=form, timeout=60).status_code] += 1
+                        answered[caller.post(address, data=form).status_code] += 1
                     except httpx.TransportError as error:
                         lost.append(repr(error))
 
-        callers = [threading.Thread(target=ask) for _ in range(4)]
-        for thread in callers:
-            thread.start()
-        try:
-            for instance in instances:
-                assert instance.stop() == 0
-                instance.start_and_wait()
-            before = answered.total()
-            wait_until(lambda: answered.total() >= before + 20)
-        finally:
-            over.set()
-            for thread in callers:
-                thread.join(PATIENCE_SECONDS)
+        with ThreadPoolExecutor() as callers:
+            for _ in range(4):
+                callers.submit(ask)
+            try:
+                for instance in instances:
+                    assert instance.stop() == 0
+                    instance.start_and_wait()
+                before = answered.total()
+                wait_until(lambda: answered.total() >= before + 20)
+            finally:
+                over.set()
     assert lost == []
     assert set(answered) == {200}
     assert answered.total() > 40
 
 
 def test_a_live_request_names_what_is_wrong_with_the_server(tmp_path: Path) -> None:
-    found = {}
-    folders = {name: tmp_path / name for name in ("believing", "away", "there", "here", "nameless")}
-    for folder in folders.values():
-        folder.mkdir()
-    with Machine(folders["believing"], TRUST_PROXY=CALLER).serving() as address:
-        found["believed a forged"] = live(Machine(folders["believing"], PUBLIC_URL=address))
-    away = Machine(folders["away"], PUBLIC_URL=f"http://localhost:{free_port()}")
-    assert away.run("migrate").exit_code == 0
-    found["does not answer: ConnectError"] = live(away)
-    with Machine(folders["there"]).serving() as address:
-        here = Machine(folders["here"], PUBLIC_URL=address)
-        assert here.run("migrate").exit_code == 0
-        found["it has another database"] = live(here)
-    nameless = Machine(folders["nameless"])
-    assert nameless.run("migrate").exit_code == 0
-    found["PUBLIC_URL"] = live(nameless)
-    for words, finding in found.items():
+    def look(name: str, words: str, **settings: str) -> str:
+        (tmp_path / name).mkdir(exist_ok=True)
+        machine = Machine(tmp_path / name, **settings)
+        assert machine.run("migrate").exit_code == 0
+        finding = live(machine)
         assert (finding["level"], words in finding["text"]) == ("fault", True), finding
-    assert "TRUST_PROXY covers more than the proxy" in found["believed a forged"]["text"]
-    for machine in (away, here, nameless):
         assert machine.script("client", "list")["total"] == 2, "the built-in ones alone"
+        return finding["text"]
+
+    with Machine(tmp_path, TRUST_PROXY=CALLER).serving() as address:
+        said = look("", "believed a forged", PUBLIC_URL=address)
+        assert "TRUST_PROXY covers more than the proxy" in said
+        look("here", "it has another database", PUBLIC_URL=address)
+    look("away", "does not answer: ConnectError", PUBLIC_URL=f"http://localhost:{free_port()}")
+    look("nameless", "PUBLIC_URL")

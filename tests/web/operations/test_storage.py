@@ -6,11 +6,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from functools import partial
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
 import apsw
@@ -18,24 +17,13 @@ import httpx
 import psycopg
 import pytest
 
-from ostiary_core.model.instant import Instant
 from ostiary_net.postgres import PostgreSQLStore
-from ostiary_net.postgres.schema import bring_up_to_date as bring_postgresql_up_to_date
 from ostiary_net.sql.migrations import Migration, read_migrations
-from ostiary_net.sqlite.schema import bring_up_to_date
 from ostiary_web.cli import context
 from ostiary_web.server import storage
 from ostiary_web.server.database import PostgreSQLDatabase, read_database
 from ostiary_web.server.settings import Settings
-from tests.support.processes import (
-    Machine,
-    Process,
-    children_of,
-    free_port,
-    is_active,
-    token,
-    wait_until,
-)
+from tests.support.processes import Machine, Process, children_of, free_port, is_active, token, wait_until
 from tests.support.stores import need_postgresql
 
 _NOBODY = 65_534
@@ -81,6 +69,20 @@ def test_a_database_that_cannot_be_used_is_one_line_for_every_command(
     assert ("not a SQLite file" in line) == (kind == "foreign")
 
 
+def read_refusal(
+    machine: Machine, words: str, capfd: pytest.CaptureFixture[str] | None = None, begin: str = "ostiary: "
+) -> str:
+    """Run a command that is refused; return its only line, in the log or on standard error."""
+    ran = machine.run(*words.split())
+    assert (ran.exit_code, ran.out) == (1, ""), words
+    [line] = ((capfd.readouterr().err if capfd else "") + ran.err).splitlines()
+    assert line.startswith(begin), words
+    return line
+
+
+REFUSED: Final = "ostiary: DATABASE_URL: "
+
+
 @pytest.mark.parametrize("words", ["migrate", "serve", "check", "client list", "copy sqlite:///{file} {url}"])
 @pytest.mark.parametrize(
     "path, reason",
@@ -93,17 +95,11 @@ def test_a_database_that_cannot_be_used_is_one_line_for_every_command(
 def test_a_database_that_refuses_for_good_is_not_waited_for(
     words: str, path: str, reason: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    server = urlsplit(need_postgresql())
-    machine = Machine(tmp_path)
-    assert machine.run("migrate").exit_code == 0
+    url = f"postgresql://{urlsplit(need_postgresql()).netloc}{path}"
+    assert Machine(tmp_path).run("migrate").exit_code == 0
     capfd.readouterr()
-    url = f"postgresql://{server.netloc}{path}"
-    ran = Machine(tmp_path, DATABASE_URL=url).run(
-        *words.format(file=tmp_path / "ostiary.db", url=url).split()
-    )
-    assert (ran.exit_code, ran.out) == (1, "")
-    [line] = (capfd.readouterr().err + ran.err).splitlines()
-    assert reason in line
+    words = words.format(file=tmp_path / "ostiary.db", url=url)
+    assert reason in read_refusal(Machine(tmp_path, DATABASE_URL=url), words, capfd)
 
 
 @pytest.mark.parametrize("how", ["variable", "file", "copied to"])
@@ -120,20 +116,15 @@ def test_an_address_whose_password_ends_too_early_is_refused_unread(
     url: str, how: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "address").write_text(url)
-    match how:
-        case "variable":
-            machine, commands = Machine(tmp_path, DATABASE_URL=url), ["serve", "check", "migrate", "sweep"]
-        case "file":
-            machine = Machine(tmp_path, DATABASE_URL="", DATABASE_URL_FILE=str(tmp_path / "address"))
-            commands = ["serve", "check", "migrate", "sweep"]
-        case _:
-            assert Machine(tmp_path).run("migrate").exit_code == 0
-            machine, commands = Machine(tmp_path), [f"copy sqlite:///{tmp_path}/ostiary.db {url}"]
+    machine, commands = Machine(tmp_path, DATABASE_URL=url), ["serve", "check", "migrate", "sweep"]
+    if how == "file":
+        machine = Machine(tmp_path, DATABASE_URL="", DATABASE_URL_FILE=str(tmp_path / "address"))
+    elif how == "copied to":
+        machine, commands = Machine(tmp_path), [f"copy sqlite:///{tmp_path}/ostiary.db {url}"]
+        assert machine.run("migrate").exit_code == 0
     capfd.readouterr()
     for words in commands:
-        ran = machine.run(*words.split())
-        assert (ran.exit_code, ran.out) == (1, "")
-        [line] = (capfd.readouterr().err + ran.err).splitlines()
+        line = read_refusal(machine, words, capfd)
         assert "percent-encode the password" in line
         assert "hunter" not in line
 
@@ -171,14 +162,10 @@ def test_a_database_is_made_by_a_start_or_a_migration_and_by_nothing_else(kind: 
         if kind == "of no bytes":
             (tmp_path / "here.db").touch()
         elif kind == "postgresql":
-            url = stack.enter_context(made_database("TEMPLATE template0 ENCODING 'UTF8'"))
+            url = stack.enter_context(made_database())
         machine = Machine(tmp_path, DATABASE_URL=url)
         for words in LOOKING:
-            ran = machine.run(*words.split())
-            assert (ran.exit_code, ran.out) == (1, ""), words
-            [line] = ran.err.splitlines()
-            assert line.startswith("ostiary: DATABASE_URL: "), words
-            assert "`ostiary migrate` makes the database" in line
+            assert "`ostiary migrate` makes the database" in read_refusal(machine, words, begin=REFUSED)
         if kind == "postgresql":
             assert relations_in(url) == set()
         assert [path.stat().st_size for path in tmp_path.glob("*.db")] == [0] * (kind == "of no bytes")
@@ -188,29 +175,22 @@ def test_a_database_is_made_by_a_start_or_a_migration_and_by_nothing_else(kind: 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_old_databases_wait_for_migration(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with ExitStack() as stack:
-        machine = Machine(tmp_path)
+        url = f"sqlite:///{tmp_path}/ostiary.db"
         if kind == "postgresql":
-            url = stack.enter_context(made_database("TEMPLATE template0 ENCODING 'UTF8'"))
-            machine = Machine(tmp_path, DATABASE_URL=url)
-            bring_postgresql_up_to_date(partial(lend_connection, url))
-            version: Callable[[], int] = partial(version_in_postgresql, url)
-        else:
-            connection = apsw.Connection(str(tmp_path / "ostiary.db"))
-            bring_up_to_date(connection, Instant(0))
-            connection.close()
-            version = partial(version_in_file, tmp_path / "ostiary.db")
-        before = version()
+            url = stack.enter_context(made_database())
+        machine = Machine(tmp_path, DATABASE_URL=url)
+        assert machine.run("migrate").exit_code == 0
+        before = read_version(url)
         for module in ("sqlite", "postgres"):
             monkeypatch.setattr(f"ostiary_net.{module}.schema.read_migrations", steps_of_the_release_behind)
         (tmp_path / "declared.toml").write_text("")
         for words in (*LOOKING, f"apply --dry-run {tmp_path / 'declared.toml'}"):
-            ran = machine.run(*words.split())
-            assert (ran.exit_code, ran.out) == (1, ""), words
-            assert f"it has schema version {before}, and this Ostiary needs {before + 1}: " in ran.err
-            assert "`ostiary migrate`" in ran.err
-            assert version() == before
+            line = read_refusal(machine, words)
+            assert f"it has schema version {before}, and this Ostiary needs {before + 1}: " in line
+            assert "`ostiary migrate`" in line
+            assert read_version(url) == before
         assert machine.run("migrate").exit_code == 0
-        assert version() == before + 1
+        assert read_version(url) == before + 1
         assert machine.run("client", "list").exit_code == 0
 
 
@@ -220,26 +200,13 @@ def steps_of_the_release_behind(package: str) -> tuple[Migration, ...]:
     return (*steps, Migration(steps[-1].version + 1, "more", "CREATE TABLE more (id INTEGER PRIMARY KEY)"))
 
 
-@contextmanager
-def lend_connection(url: str) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(url, autocommit=True) as connection:
-        yield connection
-
-
-def version_in_postgresql(url: str) -> int:
-    with psycopg.connect(url) as connection:
+def read_version(url: str) -> int:
+    """Return the schema version of a database."""
+    file = url.removeprefix("sqlite:///")
+    with closing(psycopg.connect(url) if file == url else apsw.Connection(file)) as connection:
         [[number]] = connection.execute("SELECT max(version) FROM schema_migrations").fetchall()
-        return int(number)
-
-
-def version_in_file(path: Path) -> int:
-    connection = apsw.Connection(str(path))
-    try:
-        number = connection.execute("SELECT max(version) FROM schema_migrations").get
-        assert isinstance(number, int)
-        return number
-    finally:
-        connection.close()
+    assert isinstance(number, int)
+    return number
 
 
 @pytest.mark.parametrize("how, workers", [(signal.SIGTERM, "1"), (signal.SIGINT, "2")])
@@ -262,10 +229,7 @@ def test_a_server_that_waits_for_its_database_says_so_and_can_be_stopped(
 def test_a_database_that_has_no_room_for_every_name_is_left_alone(encoding: str, tmp_path: Path) -> None:
     with made_database(f"TEMPLATE template0 LOCALE 'C' ENCODING '{encoding}'") as url:
         for words in ("migrate", "serve"):
-            ran = Machine(tmp_path, DATABASE_URL=url).run(words)
-            assert (ran.exit_code, ran.out) == (1, "")
-            [line] = ran.err.splitlines()
-            assert line.startswith("ostiary: DATABASE_URL: ")
+            line = read_refusal(Machine(tmp_path, DATABASE_URL=url), words, begin=REFUSED)
             assert f"its encoding is {encoding}," in line
             assert "ENCODING 'UTF8'" in line
         assert relations_in(url) == set()
@@ -273,19 +237,16 @@ def test_a_database_that_has_no_room_for_every_name_is_left_alone(encoding: str,
 
 @pytest.mark.parametrize("table", ["users", "schema_migrations"])
 def test_a_database_of_another_program_is_left_alone(table: str, tmp_path: Path) -> None:
-    with made_database("TEMPLATE template0 ENCODING 'UTF8'") as url:
+    with made_database() as url:
         with psycopg.connect(url) as connection:
             connection.execute(f"CREATE TABLE {table} (version VARCHAR)".encode())
-        ran = Machine(tmp_path, DATABASE_URL=url).run("migrate")
-        assert (ran.exit_code, ran.out) == (1, "")
-        [line] = ran.err.splitlines()
-        assert line.startswith("ostiary: DATABASE_URL: ")
+        line = read_refusal(Machine(tmp_path, DATABASE_URL=url), "migrate", begin=REFUSED)
         assert "belongs to another program" in line
         assert relations_in(url) == {table}
 
 
 def test_what_an_extension_brought_along_is_no_other_program(tmp_path: Path) -> None:
-    with made_database("TEMPLATE template0 ENCODING 'UTF8'") as url:
+    with made_database() as url:
         with psycopg.connect(url) as connection:
             connection.execute("CREATE TABLE of_an_extension (version VARCHAR)")
             connection.execute("ALTER EXTENSION plpgsql ADD TABLE of_an_extension")
@@ -293,7 +254,7 @@ def test_what_an_extension_brought_along_is_no_other_program(tmp_path: Path) -> 
 
 
 @contextmanager
-def made_database(how: str) -> Iterator[str]:
+def made_database(how: str = "TEMPLATE template0 ENCODING 'UTF8'") -> Iterator[str]:
     """Make a database for one test; yield its address."""
     server, name = need_postgresql(), f"ostiary_test_{os.getpid()}"
     with psycopg.connect(server, autocommit=True) as connection:
@@ -338,6 +299,7 @@ def of_nobody() -> Iterator[Path]:
     is_root = os.geteuid() == 0
     try:
         if is_root:
+            "localhost".encode("idna")  # which Python imports now, while it may read every folder
             os.chown(folder, _NOBODY, -1)
             os.seteuid(_NOBODY)
         yield folder
@@ -463,9 +425,8 @@ def test_a_file_that_is_gone_from_beneath_the_server_ends_it_with_a_word(tmp_pat
 
 @pytest.mark.parametrize("how", ["moved away", "replaced"])
 def test_a_file_that_left_its_place_is_noticed_and_not_made_again(how: str, tmp_path: Path) -> None:
-    machine = Machine(
-        tmp_path, WORKERS="2", RATE_LIMIT_SCALE="1000", GUESS_LIMIT_SCALE="1000", LOG_LEVEL="error"
-    )
+    unlimited = {"RATE_LIMIT_SCALE": "1000", "GUESS_LIMIT_SCALE": "1000"}
+    machine = Machine(tmp_path, WORKERS="2", LOG_LEVEL="error", **unlimited)
     assert machine.run("migrate").exit_code == 0
     secret, file, kept = machine.client(), tmp_path / "ostiary.db", tmp_path / "kept.db"
     with machine.start(stderr=subprocess.PIPE) as server:

@@ -73,17 +73,11 @@ class Collector(ThreadingHTTPServer):
         for resource_spans in ExportTraceServiceRequest.FromString(body).resource_spans:
             self.resources.append(read_attributes(resource_spans.resource.attributes))
             for scope_spans in resource_spans.scope_spans:
-                self.spans += [
-                    Seen(
-                        span.name,
-                        span.trace_id.hex(),
-                        span.span_id.hex(),
-                        span.parent_span_id.hex(),
-                        span.status.code == span.status.STATUS_CODE_ERROR,
-                        read_attributes(span.attributes),
-                    )
-                    for span in scope_spans.spans
-                ]
+                for span in scope_spans.spans:
+                    trace_id, span_id, parent_id = span.trace_id, span.span_id, span.parent_span_id
+                    ids = trace_id.hex(), span_id.hex(), parent_id.hex()
+                    failed = span.status.code == span.status.STATUS_CODE_ERROR
+                    self.spans.append(Seen(span.name, *ids, failed, read_attributes(span.attributes)))
 
     def await_span(self, is_it: Callable[[Seen], bool]) -> Seen:
         """Wait for a span that `is_it` accepts, and return it."""
@@ -272,10 +266,7 @@ async def test_a_span_shows_how_its_turn_ended_and_whether_it_was_answered(
     collector: Collector, store: type[PlainStore], outcome: str, is_answered: bool
 ) -> None:
     clock, entropy = HandClock(), SeededEntropy(f"traces {outcome} {is_answered}")
-    async with (
-        open_spans(collector.address) as spans,
-        open_turns(store(), clock, tracing=spans) as turns,
-    ):
+    async with open_spans(collector.address) as spans, open_turns(store(), clock, tracing=spans) as turns:
         service = Service(turns=turns, clock=clock, entropy_source=entropy, tracing=spans)
         fields = [(b"content-type", b"application/x-www-form-urlencoded"), (b"authorization", b"Basic YTpi")]
         path, body = "/api/oauth2/revoke", b"token=unknown"
@@ -301,9 +292,8 @@ async def test_a_page_that_asks_has_the_outcome_in_its_span(collector: Collector
             request = Request(method="POST", path="/login", headers=[], body=b"", source="203.0.113.7")
             trace_id = service.open_request(request)
             with suppress(TurnFailed):
-                await service.decide(
-                    registration_of("anna"), service.make_origin([], "203.0.113.7", trace_id)
-                )
+                came_from = service.make_origin([], "203.0.113.7", trace_id)
+                await service.decide(registration_of("anna"), came_from)
             service.close_request(trace_id)
         span = collector.await_span(lambda each: each.attributes.get("ostiary.trace_id") == str(trace_id))  # noqa: B023
         assert span.attributes["ostiary.outcome"] == outcome

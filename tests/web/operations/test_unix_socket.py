@@ -169,12 +169,9 @@ def two_in_a_row() -> int:
 def test_a_port_that_a_worker_cannot_have_ends_a_start(two_in_a_row: int, why: str, tmp_path: Path) -> None:
     first = 65_535 if why == "past the last" else two_in_a_row
     bind = first + 1 if why == "the server's own" else 0
-    machine = Machine(
-        tmp_path, WORKERS="2", METRICS_BIND=f"127.0.0.1:{first}", BIND=f"127.0.0.1:{bind}", LOG_LEVEL="error"
-    )
-    taken = socket.create_server(("127.0.0.1", first + 1 if why == "in use" else 0))
-    with taken:
-        ran = machine.run("serve")
+    settings = {"METRICS_BIND": f"127.0.0.1:{first}", "BIND": f"127.0.0.1:{bind}", "LOG_LEVEL": "error"}
+    with socket.create_server(("127.0.0.1", first + 1 if why == "in use" else 0)):
+        ran = Machine(tmp_path, WORKERS="2", **settings).run("serve")
     assert (ran.exit_code, ran.out) == (1, "")
     [line] = ran.err.splitlines()
     assert line.startswith(f"ostiary: METRICS_BIND: cannot listen on 127.0.0.1:{first + 1}: ")

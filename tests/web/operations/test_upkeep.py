@@ -97,9 +97,8 @@ def test_what_has_lapsed_is_gone_and_counted(tmp_path: Path) -> None:
             token(address, secret)
         with SQLiteStore(tmp_path / "ostiary.db") as store:
             first, _ = (each for each in store.records(Table.SESSION) if isinstance(each, Session))
-            refresh_token = RefreshToken(
-                digest=digest_of("a token"), session_id=first.session_id, generation=0
-            )
+            digest = digest_of("a token")
+            refresh_token = RefreshToken(digest=digest, session_id=first.session_id, generation=0)
             store.write([Update(first, revise(first, expires_at=Instant(0))), Insert(refresh_token)])
             store.turn([registration_of("old")], Instant(0))
             an_hour_ago = Instant((time.time_ns() // 1_000_000) - 3_600_000)
