@@ -69,12 +69,10 @@ def test_copying_works_with_a_clipboard_and_without(visit: Visit, has_clipboard:
         visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
     else:
         page.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
-        page.evaluate(
-            "addEventListener('copy', e => { window.given = e.clipboardData.getData('text/plain') })"
-        )
+        page.evaluate("addEventListener('copy', e => { given = e.clipboardData.getData('text/plain') })")
     page.locator("[data-copies=secret]").click()
     page.locator("[data-copies=secret]").get_by_text("Copied").wait_for()
-    given = page.evaluate("navigator.clipboard.readText()" if has_clipboard else "window.given")
+    given = page.evaluate("navigator.clipboard.readText()" if has_clipboard else "given")
     assert given == page.get_attribute("#secret", "data-copy")
 
 

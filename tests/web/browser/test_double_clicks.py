@@ -32,8 +32,7 @@ def steal_a_double_click(visitor: Visitor, path: str, button: str) -> None:
     page, target = visitor.page, visitor.household.server + path
     pages = {f"{FOREIGN}/": OPENS, f"{FOREIGN}/small": CLOSES.format(target=target)}
     visitor.context.route(
-        f"{FOREIGN}/**",
-        lambda route: route.fulfill(body=pages[route.request.url], content_type="text/html"),
+        f"{FOREIGN}/**", lambda route: route.fulfill(body=pages[route.request.url], content_type="text/html")
     )
     page.goto(f"{FOREIGN}/")
     with page.expect_popup() as opened:

@@ -1,5 +1,7 @@
 """Lists in a real browser: how many rows a window shows, and what is selected with a script and without."""
 
+from typing import Any
+
 import pytest
 from playwright.sync_api import expect
 
@@ -19,14 +21,17 @@ def register_crowd(visitor: Visitor, crowd: set[str]) -> None:
     if visitor.household.server in crowd:
         return
     crowd.add(visitor.household.server)
-    rows = "".join(f"crowd{number:02},Crowd {number}\n" for number in range(60))
-    visitor.open("/admin/people/import")
-    content = f"username,name\n{rows}".encode()
-    visitor.page.set_input_files(
-        "input[type=file]", {"name": "u.csv", "mimeType": "text/csv", "buffer": content}
-    )
+    choose_users(visitor, "u.csv", *(f"crowd{number:02},Crowd {number}" for number in range(60)))
     visitor.press("Import")
     visitor.page.get_by_text("60 registered").wait_for()
+
+
+def choose_users(visitor: Visitor, name: str, *rows: str) -> None:
+    """Choose a file with these users for an import."""
+    visitor.open("/admin/people/import")
+    content = "\n".join(["username,name,locale,timezone", *rows]).encode()
+    file: Any = {"name": name, "mimeType": "text/csv", "buffer": content}
+    visitor.page.set_input_files("input[type=file]", file)
 
 
 def test_a_wide_window_shows_fourteen_users_below_a_head_that_stays(visit: Visit, crowd: set[str]) -> None:
@@ -94,12 +99,8 @@ def test_without_a_script_an_action_on_nothing_says_so_once(visit: Visit, crowd:
 @pytest.mark.parametrize("has_script", [True, False])
 def test_the_file_of_an_import_is_chosen_once_and_previewed_in_lines(visit: Visit, has_script: bool) -> None:
     visitor = visit("admin", viewport={"width": 1280, "height": 900}, java_script_enabled=has_script)
-    visitor.open("/admin/people/import")
-    rows = "".join(f"once{number}{has_script},Once {number},zh-CN,Asia/Tokyo\n" for number in range(3))
-    content = f"username,name,locale,timezone\n{rows}".encode()
-    visitor.page.set_input_files(
-        "input[type=file]", {"name": "once.csv", "mimeType": "text/csv", "buffer": content}
-    )
+    rows = (f"once{number}{has_script},Once {number},zh-CN,Asia/Tokyo" for number in range(3))
+    choose_users(visitor, "once.csv", *rows)
     visitor.press("Preview")
     lines = visitor.page.locator(".preview tbody tr")
     lines.first.wait_for()

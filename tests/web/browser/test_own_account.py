@@ -77,9 +77,8 @@ def test_a_browser_draws_the_same(browser: Browser) -> None:
 
 
 def _draw(page: Any, kind: PictureType, content: bytes) -> dict[str, Any]:
-    found: dict[str, Any] = page.evaluate(
-        DRAWN, f"data:{MEDIA_TYPES[kind]};base64,{b64encode(content).decode()}"
-    )
+    address = f"data:{MEDIA_TYPES[kind]};base64,{b64encode(content).decode()}"
+    found: dict[str, Any] = page.evaluate(DRAWN, address)
     return found
 
 
@@ -155,8 +154,6 @@ def test_a_picture_as_a_camera_takes_it_is_made_smaller_before_it_is_sent(visit:
     assert page.evaluate("window.before") > 2 * 1024 * 1024
     assert page.evaluate("document.getElementById('file').files[0].size") < 2 * 1024 * 1024
     visitor.press("Upload" if page.locator("html[lang=en-US]").count() else "上传")
-    page.locator("main img.picture").wait_for()
-    assert page.locator("main img.picture").evaluate("img => [img.naturalWidth, img.naturalHeight]") == [
-        1024,
-        768,
-    ]
+    picture = page.locator("main img.picture")
+    picture.wait_for()
+    assert picture.evaluate("img => [img.naturalWidth, img.naturalHeight]") == [1024, 768]

@@ -1,32 +1,23 @@
 """Signing in to a third party in a real browser: with JavaScript off, in two tabs, backwards, and not."""
 
-from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
-from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from urllib.parse import urlencode, urlsplit
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Request, Route, expect
 
 from tests.support.browser import Household, Visit, Visitor, add_person, fill_client, register_client
+from tests.support.callers import sso
 
-CHALLENGE = urlsafe_b64encode(sha256(b"a verifier").digest()).rstrip(b"=").decode()
 
-
-def request_for(household: Household, **changed: str | None) -> str:
-    """Return the path of an authorization request of the demonstration's client."""
-    query: dict[str, str | None] = {
-        "response_type": "code",
-        "client_id": "demo-shop",
-        "redirect_uri": f"{household.shop}/callback",
-        "code_challenge": CHALLENGE,
-        "code_challenge_method": "S256",
-        **changed,
-    }
-    return "/sso?" + urlencode({name: value for name, value in query.items() if value is not None})
+def request_for(household: Household, client_id: str = "demo-shop", **changed: str | None) -> str:
+    """Return the path of an authorization request, of the demonstration's client if no other is named."""
+    asked: dict[str, str | None] = {"redirect_uri": f"{household.shop}/callback", "state": None, **changed}
+    return sso(client_id, **asked)
 
 
 @contextmanager
@@ -98,7 +89,6 @@ def test_two_tabs_can_be_asked_and_answer_in_any_order(visit: Visit, household: 
     second = visitor.context.new_page()
     second.goto(household.server + request_for(household, state="second"))
     visitor.sign_in("wangfang")
-    assert visitor.path == "/sso"
     second.fill("#username", "wangfang")
     second.fill("#password", "correct horse")
     second.locator("main button[type=submit]").click()
@@ -181,11 +171,9 @@ def click_twice(visitor: Visitor, button: str = "main button[type=submit]") -> l
 
 
 def works(visitor: Visitor, client_id: str, secret: str) -> bool:
-    answer = visitor.page.request.post(
-        f"{visitor.household.server}/api/oauth2/token",
-        form={"grant_type": "client_credentials", "client_id": client_id, "client_secret": secret},
-    )
-    return answer.status == 200
+    """Say whether a client gets a token by its secret."""
+    form: Any = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": secret}
+    return visitor.page.request.post(f"{visitor.household.server}/api/oauth2/token", form=form).status == 200
 
 
 def test_two_clicks_on_approve_are_one_consent(visit: Visit, household: Household) -> None:
