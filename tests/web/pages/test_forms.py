@@ -9,12 +9,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from ostiary_core.model.decision import Insert
-from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Role
 from tests.support.callers import ADMIN_PASSWORD, Browser, authorization, expect_refusal, forms_in
 from tests.support.connections import DOORS
 from tests.support.files import SHEET, sheet_of
-from tests.support.people import holder_of, with_phone
+from tests.support.people import with_phone
 from tests.support.served import Serve, Served
 
 SECRET = re.compile(r'id="secret-text">([^<]+)<')
@@ -232,11 +231,7 @@ async def test_a_role_behind_many_others_is_offered_and_ticked(served: Served, b
     assert [box for box in offered if "checked" in box] == [box for box in offered if "role449" in box]
 
 
-async def test_an_impossible_action_on_a_role_is_not_offered(served: Served, browser: Browser) -> None:
-    await holder_of(served, Permission.ROLE_LIST)
-    place = "/admin/roles/role-of-holder/delete"
-    held = await browser.submit(await browser.get(place), to=place)
-    assert (held.status_code, "still referenced" in held.text) == (409, True)
+async def test_no_change_of_the_built_in_role_is_offered(browser: Browser) -> None:
     built_in = (await browser.get("/admin/roles/super_admin")).text
     assert ("cannot be changed" in built_in, "super_admin/edit" in built_in) == (True, False)
 

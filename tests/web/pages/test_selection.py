@@ -36,7 +36,7 @@ async def register_crowd(served: Served, size: int) -> list[str]:
 
 
 def stored_users(served: Served) -> list[User]:
-    return [user for user in served.records()[Table.USER] if isinstance(user, User)]
+    return list(served.store.records(Table.USER))
 
 
 def count_enabled(served: Served) -> int:
@@ -362,3 +362,4 @@ async def test_the_question_before_a_role_is_deleted_counts_holders(served: Serv
     assert link in question.text
     refused = await browser.submit(question, to="/admin/roles/clerk/delete")
     assert (refused.status_code, link in refused.text) == (409, True)
+    assert "still referenced" in refused.text

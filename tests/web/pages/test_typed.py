@@ -16,7 +16,7 @@ TYPED = {"username": "li", "name": '"Li" & <b>', "password": "a first password",
 CHOSEN = {"locale": "zh-CN", "timezone": "America/Lima"}
 
 
-async def end_session(served: Served, browser: Browser) -> None:
+async def end_session(served: Served) -> None:
     """End the administrator's sessions from another browser."""
     api = await served.administrator()
     me = await api.succeed("GET", "/api/auth/me")
@@ -27,7 +27,7 @@ async def send_after_the_end(served: Served) -> tuple[Browser, httpx.Response]:
     """Send a form after the session was ended; return the browser and the answer."""
     browser = await served.sign_in_browser()
     page = await browser.get(NEW)
-    await end_session(served, browser)
+    await end_session(served)
     return browser, await browser.submit(page, {**TYPED, **CHOSEN}, to=NEW)
 
 
@@ -80,7 +80,7 @@ async def test_nothing_is_kept_of_what_no_form_of_ours_sent(
 ) -> None:
     browser = await served.sign_in_browser()
     token = form_token_in(await browser.get(NEW))
-    await end_session(served, browser)
+    await end_session(served)
     for name in cookies:
         browser.cookies.delete(name)
     headers = {"Content-Type": "application/x-www-form-urlencoded", **headers}
@@ -92,7 +92,7 @@ async def test_nothing_is_kept_of_what_no_form_of_ours_sent(
 
 async def test_an_ended_session_is_mentioned_at_the_sign_in_that_leads_back(served: Served) -> None:
     browser = await served.sign_in_browser()
-    await end_session(served, browser)
+    await end_session(served)
     sent = await browser.get("/admin/people?q=li")
     assert sent.headers["location"] == "/login?signed_out=1&next=/admin/people?q=li"
     page = await browser.follow(sent)
@@ -103,26 +103,25 @@ async def test_an_ended_session_is_mentioned_at_the_sign_in_that_leads_back(serv
     assert "You were signed out" not in page.text
 
 
-async def test_another_language_keeps_what_was_typed(served: Served) -> None:
-    browser = await served.sign_in_browser()
+async def ask_for_chinese(browser: Browser, **typed: str) -> httpx.Response:
+    """Fill in the form of a new user, and press the button for Chinese."""
     page = await browser.get(NEW)
     [to] = re.findall(r'formaction="(/language\?to=zh-CN[^"]*)"', page.text)
-    fields = {**fields_on(page), **TYPED, "form_action": NEW}
-    sent = await browser.post(unescape(to), data=fields, headers={"Origin": "null"})
-    page = await browser.follow(sent)
+    fields = {**fields_on(page), "form_action": NEW, **typed}
+    return await browser.post(unescape(to), data=fields, headers={"Origin": "null"})
+
+
+async def test_another_language_keeps_what_was_typed(served: Served, browser: Browser) -> None:
+    page = await browser.follow(await ask_for_chinese(browser, **TYPED))
     assert 'lang="zh-CN"' in page.text[:200]
     assert {name: fields_on(page)[name] for name in TYPED} == {**TYPED, "password": ""}
-    forged = await browser.post(unescape(to), data={**fields, "form_token": "x"}, headers={"Origin": "null"})
+    browser = await served.sign_in_browser()
+    forged = await ask_for_chinese(browser, form_token="x", **TYPED)
     assert (forged.status_code, "ostiary_typed" in forged.cookies) == (403, False)
 
 
-async def test_what_is_long_but_packs_well_is_not_kept_and_breaks_no_page(served: Served) -> None:
-    browser = await served.sign_in_browser()
-    page = await browser.get(NEW)
-    [to] = re.findall(r'formaction="(/language\?to=zh-CN[^"]*)"', page.text)
-    fields = {**fields_on(page), "name": "\x01" * 15_000, "form_action": NEW}
-    sent = await browser.post(unescape(to), data=fields, headers={"Origin": "null"})
-    page = await browser.follow(sent)
+async def test_what_is_long_but_packs_well_is_not_kept_and_breaks_no_page(browser: Browser) -> None:
+    page = await browser.follow(await ask_for_chinese(browser, name="\x01" * 15_000))
     assert (page.status_code, fields_on(page)["name"]) == (200, "")
 
 
@@ -130,11 +129,9 @@ async def test_boxes_lists_and_lines_come_back(served: Served) -> None:
     browser = await served.sign_in_browser()
     place = "/admin/clients/new"
     page = await browser.get(place)
-    token = form_token_in(page)
-    await end_session(served, browser)
-    fields = [("form_token", token), ("clientId", "app"), ("redirectUris", "https://a.example/\nhttps://b")]
-    fields += [("grantTypes", "client_credentials")]
-    content = urlencode(fields)
+    await end_session(served)
+    fields = {"form_token": form_token_in(page), "clientId": "app", "grantTypes": "client_credentials"}
+    content = urlencode({**fields, "redirectUris": "https://a.example/\nhttps://b"})
     headers = {"Content-Type": "application/x-www-form-urlencoded", "Origin": "null"}
     page = await browser.follow(await browser.post(place, content=content, headers=headers))
     page = await browser.follow(await browser.submit(page, {"username": "admin", "password": ADMIN_PASSWORD}))

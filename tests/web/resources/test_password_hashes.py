@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ostiary_core.model.records import Table, User
+from ostiary_core.model.records import Table
 from tests.support.callers import Api, expect_refusal, expect_success, fields_of
 from tests.support.served import Served
 from tests.support.stores import CHEAP
@@ -77,9 +77,8 @@ def sheet_with(hashes: dict[str, str], **more: Any) -> list[list[Any]]:
 
 
 def on_file(served: Served, username: str) -> str:
-    users = (each for each in served.records()[Table.USER] if isinstance(each, User))
-    [user] = [each for each in users if each.username == username]
-    return user.password_hash or ""
+    [user] = [each for each in served.store.records(Table.USER) if each.username == username]
+    return str(user.password_hash)
 
 
 async def test_each_user_signs_in_as_before_and_the_hash_becomes_ours(served: Served, api: Api) -> None:
