@@ -206,13 +206,6 @@ def test_a_proof_is_the_sessions_own_and_a_refresh_neither_renews_nor_loses_it(w
     assert why_refused(world, POWERFUL["give a role"], caller_of(login)) is Why.PROOF_REQUIRED
 
 
-def test_a_change_of_the_password_is_a_proof(world: World) -> None:
-    login = world.login("keeper")
-    world.wait(WINDOW)
-    world.when(asks.password_change(login)).then(Done)
-    assert why_refused(world, POWERFUL["give a role"], caller_of(login)) is None
-
-
 def test_the_fifth_wrong_proof_ends_everything(world: World) -> None:
     login = world.login("keeper")
     for _ in range(4):

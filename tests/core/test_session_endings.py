@@ -158,16 +158,12 @@ def test_a_token_that_is_no_refresh_token_or_a_login_sessions_is_unknown_to_ever
 # --- administrators
 
 
-@pytest.mark.parametrize(
-    "ending, why",
-    [
-        pytest.param(
-            e.ClientDisabled, Why.CLIENT_DISABLED, marks=row("Session and tokens", "client disabled")
-        ),
-        pytest.param(e.ClientDeleted, Why.CLIENT_DELETED, marks=row("Session and tokens", "client deleted")),
-    ],
-)
+@row("Session and tokens", "client disabled")
+@row("Session and tokens", "client deleted")
 @row("Client", "enabled / deleted")
+@pytest.mark.parametrize(
+    "ending, why", [(e.ClientDisabled, Why.CLIENT_DISABLED), (e.ClientDeleted, Why.CLIENT_DELETED)]
+)
 def test_disabling_or_deleting_a_client_ends_its_sessions_for_good(
     ending: Callable[..., e.Event], why: Why
 ) -> None:

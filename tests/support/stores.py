@@ -16,12 +16,11 @@ import trio
 from argon2 import PasswordHasher, Type
 
 from fuzz.shared.memory_store import ServerMemoryStore
-from fuzz.shared.seeds import SeededEntropy
 from ostiary_core import Decision, Instant, MemoryStore
 from ostiary_core.conformance import scenario
 from ostiary_core.conformance.scenario import EventBatch, origin_of
 from ostiary_core.decide import READ_ONLY
-from ostiary_core.events import Event, Operator, UserRegistered
+from ostiary_core.events import Event, UserRegistered
 from ostiary_core.model.audit import AuditEntry, Origin
 from ostiary_core.model.decision import Change
 from ostiary_core.model.instant import SECOND_MS
@@ -35,7 +34,7 @@ from ostiary_net.sql.columns import TABLES
 from ostiary_net.sql.store import SQLStore
 from ostiary_net.sqlite import SQLiteStore, record_sql
 from ostiary_net.turns.ports import TrailEnd
-from tests.support import story
+from tests.support import asks, story
 from tests.support.story import START
 
 T = TypeVar("T")
@@ -154,22 +153,9 @@ def origin(trace_id: str = "0123456789abcdef0123456789abcdef") -> Origin:
     return Origin(trace_id=trace_id, source="203.0.113.7", user_agent="app-backend/1.0")
 
 
-_for_users = SeededEntropy("users")
-
-
-def registration_of(username: str, password_hash: str = "some hash", *roles: str) -> UserRegistered:
+def registration_of(username: str) -> UserRegistered:
     """Return an event that registers a user, who shows by name that it was kept."""
-    return UserRegistered(
-        caller=Operator(),
-        fields={
-            "username": username,
-            "name": username.capitalize(),
-            "mustChangePassword": False,
-            "roleIds": list(roles),
-        },
-        password_hash=password_hash,
-        entropy=_for_users.draw(),
-    )
+    return asks.user(username)
 
 
 def at_once(calls: Sequence[Callable[[], Any]]) -> list[Any]:
