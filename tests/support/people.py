@@ -7,7 +7,7 @@ from typing import Any
 from ostiary_core.events import Operator, RoleRegistered
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import RoleKnown
-from tests.support.callers import Api, Browser, Registered, exchange_of, expect_refusal, expect_success
+from tests.support.callers import Api, Browser, Registered, exchange_of
 from tests.support.served import Served
 
 ANNAS_PHONE = "+8613800000001"
@@ -48,10 +48,7 @@ async def code_sent_to(
     """Ask for a code; return the one that the telephone shows."""
     sent = len(outbox(served))
     body = {"phone": phone, "purpose": purpose}
-    assert (
-        expect_success(await (api or served.api()).call("POST", "/api/auth/sms-code", body, **options))
-        is None
-    )
+    assert await (api or served.api()).succeed("POST", "/api/auth/sms-code", body, **options) is None
     (message,) = outbox(served)[sent:]
     assert (message["phone"], message["purpose"]) == (phone, purpose)
     return str(message["code"])
@@ -93,16 +90,11 @@ class Open:
         for pair in (self.rotated, self.fresh):
             answer = await api.refresh(self.client, pair["refresh_token"])
             assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
-            expect_refusal(
-                await api.call("GET", "/api/oauth2/userinfo", token=pair["access_token"]), 401, "A1001"
-            )
+            await api.fail(401, "A1001", "GET", "/api/oauth2/userinfo", token=pair["access_token"])
         answer = await api.service("token", self.client, **exchange_of(self.code))
         assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
-        expect_refusal(
-            await api.post("/api/auth/refresh", json={"refreshToken": self.logins[1]["refreshToken"]}),
-            401,
-            "A1001",
-        )
+        login = {"refreshToken": self.logins[1]["refreshToken"]}
+        await api.fail(401, "A1001", "POST", "/api/auth/refresh", login)
         assert self.served.records() == before
 
     async def assert_all_alive(self) -> None:
@@ -115,7 +107,7 @@ class Open:
         answer = await api.service("token", self.client, **exchange_of(self.code))
         assert answer.status_code == 200, answer.text
         for login in self.logins:
-            expect_success(await api.post("/api/auth/refresh", json={"refreshToken": login["refreshToken"]}))
+            await api.succeed("POST", "/api/auth/refresh", {"refreshToken": login["refreshToken"]})
 
 
 EVERYTHING = {

@@ -136,16 +136,13 @@ class Served:
     async def client(self, client_id: str = "app", **fields: object) -> Registered:
         """Register a client with all grants over the interface."""
         api = await self.administrator()
-        response = await api.call("POST", "/api/oauth/clients", registration(client_id, **fields))
-        assert response.status_code == 201, response.text
-        return Registered(client_id, response.json()["data"]["secret"])
+        made = await api.succeed("POST", "/api/oauth/clients", registration(client_id, **fields), status=201)
+        return Registered(client_id, made["secret"])
 
     async def code(self, api: Api, client_id: str = "app", **asked: str | None) -> str:
         """Give consent over the interface as the user who is signed in at `api`; return the code."""
         body = {**authorization(client_id, **asked), "approve": True}
-        response = await api.call("POST", "/api/oauth2/authorize", body)
-        assert response.status_code == 200, response.text
-        return in_query(response.json()["data"]["redirectTo"], "code")
+        return in_query((await api.succeed("POST", "/api/oauth2/authorize", body))["redirectTo"], "code")
 
     async def tokens(self, client: Registered, username: str = "admin", password: str = "") -> dict[str, Any]:
         """Begin a session of the client for a user; return the token response."""
@@ -275,6 +272,14 @@ def rules(**environment: str) -> tuple[tuple[str, str], ...]:
         for rule in create_app(Settings.from_environment(environment)).url_map.iter_rules()
         for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"})
     )
+
+
+def fill_in(path: str, **parts: str) -> str:
+    """Put identifiers into a path; `clients`, `roles` and `people` are those in the paths of such records."""
+    record_id = parts["clients" if "/clients/" in path else "roles" if "/roles/" in path else "people"]
+    for name, value in {**parts, "record_id": record_id, "item_id": record_id}.items():
+        path = re.sub(f"<([a-z]+:)?{name}>", value, path)
+    return VARIABLE.sub("1", path)
 
 
 def routes(prefix: str = "/") -> list[tuple[str, str]]:

@@ -3,14 +3,9 @@
 import pytest
 
 from tests.rows import row
-from tests.support.callers import Api, exchange_of, expect_refusal
+from tests.support.callers import Api, Browser, exchange_of, expect_refusal
+from tests.support.people import sign_in
 from tests.support.served import Served
-
-
-async def sign_in(served: Served, username: str = "anna", password: str = "anna's password") -> Api:
-    api = served.api()
-    await api.sign_in(username, password)
-    return api
 
 
 @row("Authentication rules", "2 any other backend endpoint answers 401")
@@ -61,14 +56,11 @@ async def test_no_token_is_accepted_in_the_place_of_another(served: Served) -> N
 
 
 async def test_signing_out_ends_the_login_session_and_no_other(served: Served) -> None:
-    api, other = served.api(), served.api()
+    api, other = served.api(), await served.administrator()
     pair = await api.sign_in()
-    await other.sign_in()
     assert await api.succeed("POST", "/api/auth/logout") is None
     await api.fail(401, "A1001", "GET", "/api/auth/me")
-    expect_refusal(
-        await api.post("/api/auth/refresh", json={"refreshToken": pair["refreshToken"]}), 401, "A1001"
-    )
+    await api.fail(401, "A1001", "POST", "/api/auth/refresh", {"refreshToken": pair["refreshToken"]})
     await api.fail(401, "A1001", "POST", "/api/auth/logout")
     await other.succeed("GET", "/api/auth/me")
 
@@ -83,19 +75,18 @@ async def test_the_account_of_the_caller_shows_names_roles_and_permissions(serve
     assert "oauth.client.create" in me["permissions"]
 
     user_id = await served.user("anna")
-    anna = await (await sign_in(served)).succeed("GET", "/api/auth/me")
+    anna = await (await sign_in(served, "anna", "anna's password")).succeed("GET", "/api/auth/me")
     assert (anna["id"], anna["name"], anna["roles"], anna["permissions"]) == (user_id, "Anna Ng", [], [])
 
 
 @row("General envelope and status codes", "401")
-async def test_a_caller_who_is_not_signed_in_gets_401(served: Served) -> None:
+async def test_a_caller_who_is_not_signed_in_gets_401(served: Served, browser: Browser) -> None:
     """Send odd texts in place of a token; tests/web/test_gate.py calls every route without one."""
-    signed_in = await served.sign_in_browser()
     odd = ("Bearer", "Bearer ", "Bearer a b", "Basic YWRtaW46YWRtaW4=", "bearer\tx", "Bearer \xe9")
     for endpoint in ("GET /api/auth/me", "POST /api/auth/logout", "POST /api/oauth2/authorize"):
         for authorization in (None, *odd, "Bearer " + "x" * 43, "Bearer " + "x" * 8000):
             headers = [] if authorization is None else [(b"Authorization", authorization.encode("latin-1"))]
-            for visitor in (served.api(), signed_in) if headers else (served.api(),):
+            for visitor in (served.api(), browser) if headers else (served.api(),):
                 response = await visitor.request(*endpoint.split(), headers=headers, json={})
                 expect_refusal(response, 401, "A1001")
 

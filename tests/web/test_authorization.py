@@ -1,6 +1,7 @@
 """`GET` and `POST /api/oauth2/authorize`: what the consent page asks and what it records."""
 
 import json
+from collections.abc import Mapping
 
 from ostiary_core.model.records import Table
 from tests.rows import row
@@ -60,18 +61,13 @@ async def test_a_yes_gives_an_address_with_a_code_that_works_once_and_a_no_witho
     assert (again.status_code, again.json()["error"]) == (400, "invalid_grant")
 
 
-WRONG: list[tuple[dict[str, str | None], str]] = [
-    ({"client_id": "nobody"}, "B4001"),
-    ({"client_id": "console"}, "B4001"),
-    ({"client_id": "machine"}, "B4001"),
-    ({"redirect_uri": REDIRECT_URI + "/"}, "B4001"),
-    ({"redirect_uri": "javascript:alert(1)"}, "B4001"),
-    ({"response_type": "token"}, "B4002"),
-    ({"response_type": None}, "B4002"),
+WRONG: list[tuple[Mapping[str, str | None], str]] = [
+    *(({"client_id": client_id}, "B4001") for client_id in ("nobody", "console", "machine")),
+    *(({"redirect_uri": address}, "B4001") for address in (REDIRECT_URI + "/", "javascript:alert(1)")),
+    *(({"response_type": kind}, "B4002") for kind in ("token", None)),
     ({"scope": "user.read user.write"}, "B4002"),
     ({"redirect_uri": None}, "A0401"),
-    ({"code_challenge": None}, "A0401"),
-    ({"code_challenge": "x" * 42}, "A0401"),
+    *(({"code_challenge": challenge}, "A0401") for challenge in (None, "x" * 42)),
     ({"code_challenge_method": "plain"}, "A0401"),
 ]
 """One wrong request of each kind; tests/core/test_authorization_request.py has all of them."""
@@ -93,10 +89,9 @@ async def test_a_name_that_comes_twice_in_the_body_is_a0401(served: Served, api:
     await served.client()
     before = served.records()
     body = json.dumps({**authorization(), "approve": True}).removesuffix("}") + ', "approve": false}'
-    response = await api.call(
-        "POST", PATH, content=body.encode(), headers={"Content-Type": "application/json"}
-    )
-    assert expect_refusal(response, 400, "A0401")["msg"] == "A parameter was sent more than once."
+    sent = {"content": body.encode(), "headers": {"Content-Type": "application/json"}}
+    refused = await api.fail(400, "A0401", "POST", PATH, **sent)
+    assert refused["msg"] == "A parameter was sent more than once."
     assert served.records() == before
 
 
@@ -107,11 +102,8 @@ async def test_a_page_with_the_form_token_may_decide(served: Served, browser: Br
     await served.client()
     checked = await browser.get(PATH, params=authorization())
     expect_success(checked)
-    form_token = checked.headers["x-form-token"]
-    body = {**authorization(), "approve": True}
-    sent = await browser.post(
-        PATH, json=body, headers={"X-Form-Token": form_token, "Origin": "http://id.example"}
-    )
+    proof = {"X-Form-Token": checked.headers["x-form-token"], "Origin": "http://id.example"}
+    sent = await browser.post(PATH, json={**authorization(), "approve": True}, headers=proof)
     assert expect_success(sent)["redirectTo"].startswith(REDIRECT_URI)
 
 

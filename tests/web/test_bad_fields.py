@@ -15,10 +15,7 @@ DECISION: Final = {**authorization(), "approve": True}
 PASSWORDS: Final = (None, "", "7 chars", "x" * 257, 12345678, ["a good password"], "good\x00one")
 
 _OF_A_USER: Final[list[tuple[dict[str, Any], list[str]]]] = [
-    ({"timezone": "Mars/Base"}, ["timezone"]),
-    ({"timezone": "asia/shanghai"}, ["timezone"]),
-    ({"timezone": "../../etc/passwd"}, ["timezone"]),
-    ({"timezone": 8}, ["timezone"]),
+    *(({"timezone": zone}, ["timezone"]) for zone in ("Mars/Base", "asia/shanghai", "../../etc/passwd", 8)),
     ({"locale": "fr"}, ["locale"]),
     ({"phone": "call me"}, ["phone"]),
     ({"roleIds": ["nothing", "super_admin", "none"]}, ["roleIds.0", "roleIds.2"]),
@@ -43,9 +40,7 @@ _OF_TOKENS: Final[list[tuple[dict[str, Any], list[str]]]] = [
 ]
 _OF_ENABLED: Final[list[tuple[Any, list[str]]]] = [
     ({}, ["enabled"]),
-    ({"enabled": None}, ["enabled"]),
-    ({"enabled": "true"}, ["enabled"]),
-    ({"enabled": 1}, ["enabled"]),
+    *(({"enabled": value}, ["enabled"]) for value in (None, "true", 1)),
     ({"enabled": True, "name": "x"}, ["name"]),
 ]
 
@@ -86,6 +81,16 @@ BAD: Final[dict[str, list[tuple[Any, list[str]]]]] = {
         ({"phone": "+86 1", "purpose": "reset-password"}, ["phone"]),
         ({"phone": "1" * 21, "purpose": "reset-password"}, ["phone"]),
     ],
+    "POST /api/auth/invitation": [
+        ({}, ["newPassword", "token"]),
+        ({"token": "x", "newPassword": "short"}, ["newPassword"]),
+        ({"token": "x" * 129, "newPassword": "long enough"}, ["token"]),
+        ({"token": 7, "newPassword": ["long enough"]}, ["newPassword", "token"]),
+    ],
+    "POST /api/monitor/overview/acknowledge": [
+        ({"warning": warning}, ["warning"])
+        for warning in (None, "", 7, "weather", "backup ", "secrets " + "a" * 200)
+    ],
     "POST /api/auth/reset-password": [
         ({}, ["code", "newPassword", "phone"]),
         ({"phone": "x", "code": "", "newPassword": "short"}, ["code", "newPassword", "phone"]),
@@ -95,17 +100,16 @@ BAD: Final[dict[str, list[tuple[Any, list[str]]]]] = {
     "GET /api/oauth2/authorize?redirect_uri=&code_challenge_method=plain&response_type=code&client_id=app": [
         (None, ["code_challenge", "code_challenge_method", "redirect_uri"])
     ],
+    "GET /api/audit/events?kind=refused&sort=kind&atFrom=yesterday&scope=x&page=0": [
+        (None, ["atFrom", "kind", "page", "scope", "sort"])
+    ],
     "POST /api/oauth2/authorize": [
         ({}, ["approve"]),
-        ({**DECISION, "approve": None}, ["approve"]),
-        ({**DECISION, "approve": "true"}, ["approve"]),
-        ({**DECISION, "approve": 1}, ["approve"]),
+        *(({**DECISION, "approve": value}, ["approve"]) for value in (None, "true", 1)),
         ({**DECISION, "client_id": 1, "state": ["x"]}, ["client_id", "state"]),
     ],
     "POST /api/oauth/clients/app/secret": [
-        ({"keepOldForSeconds": 59}, ["keepOldForSeconds"]),
-        ({"keepOldForSeconds": 2_592_001}, ["keepOldForSeconds"]),
-        ({"keepOldForSeconds": "60"}, ["keepOldForSeconds"]),
+        *(({"keepOldForSeconds": seconds}, ["keepOldForSeconds"]) for seconds in (59, 2_592_001, "60")),
         ({"keepOldFor": 60}, ["keepOldFor"]),
         ([], []),
     ],

@@ -27,15 +27,16 @@ def cookies_of(response: httpx.Response) -> dict[str, dict[str, str]]:
     return found
 
 
+async def sign_in_by(browser: Browser, way: str) -> httpx.Response:
+    """Sign in by the page, in place of another user too, or by the interface."""
+    if way == "page":
+        return await browser.log_in(await browser.get("/login", params={"switch": "1"}))
+    return await browser.post("/api/auth/login", json={"username": "admin", "password": ADMIN_PASSWORD})
+
+
 @pytest.mark.parametrize("way", ["page", "interface"])
 async def test_the_pair_is_in_cookies_that_no_script_reads(served: Served, way: str) -> None:
-    browser = served.browser()
-    if way == "page":
-        response = await browser.sign_in()
-    else:
-        body = {"username": "admin", "password": ADMIN_PASSWORD}
-        response = await browser.post("/api/auth/login", json=body)
-    cookies = cookies_of(response)
+    cookies = cookies_of(await sign_in_by(served.browser(), way))
     assert set(cookies) == {"ostiary_access", "ostiary_refresh"}
     of_a_form = cookies_of(await served.browser().get("/login"))
     for cookie in (*cookies.values(), of_a_form["ostiary_form"]):
@@ -87,9 +88,7 @@ async def test_over_https_cookies_go_over_nothing_else(
     async with serving(tmp_path, **environment) as served:
         browser = served.browser(peer, base=base, **headers)
         page = await browser.get("/login")
-        body = {"username": "admin", "password": ADMIN_PASSWORD}
-        response = await browser.post("/api/auth/login", json=body)
-        cookies = cookies_of(page) | cookies_of(response)
+        cookies = cookies_of(page) | cookies_of(await sign_in_by(browser, "interface"))
         assert set(cookies) == {f"__Host-ostiary_{name}" for name in ("access", "refresh", "form")}
         assert all(cookie["secure"] and cookie["path"] == "/" for cookie in cookies.values())
         assert not any("domain" in cookie for cookie in cookies.values())

@@ -17,6 +17,7 @@ from tests.support.people import (
     code_sent_to,
     everything_open,
     new_number,
+    sign_in,
     with_phone,
 )
 from tests.support.served import Served
@@ -24,6 +25,7 @@ from tests.web.account.test_personal_tokens import is_accepted, program_with
 
 USERS = "/api/iam/users"
 NEW = "another password"
+OTHER_PHONE = "+8613800000003"
 
 Ending = Callable[[Served, Api, str, Open], Awaitable[Any]]
 """An act of an administrator or of the user, after which all that the user has open must end."""
@@ -79,14 +81,18 @@ async def force_out_everybody(served: Served, admin: Api, user_id: str, anna: Op
     await admin.succeed("POST", "/api/monitor/force-logout-all")
 
 
+async def enter_recovery(served: Served, code: str) -> Any:
+    body = {"phone": ANNAS_PHONE, "code": code, "newPassword": "a third password"}
+    return await served.api().call("POST", "/api/auth/reset-password", body)
+
+
 ENDINGS = [
     ending(change_password, proves="user changes password", goes_on=True),
     ending(change_phone, proves="user changes telephone number", goes_on=True),
     ending(recover, proves="password reset by text-message recovery"),
     ending(enter_wrong_passwords, proves="current password entered wrongly repeatedly"),
     ending(
-        by_administrator("PUT", "/ID/password", {"password": NEW}),
-        proves="password reset by administrator",
+        by_administrator("PUT", "/ID/password", {"password": NEW}), proves="password reset by administrator"
     ),
     ending(by_administrator("PUT", "/ID/enabled", {"enabled": False}), proves="user disabled"),
     ending(by_administrator("DELETE", "/ID"), proves="user deleted"),
@@ -99,6 +105,7 @@ ENDINGS = [
     ),
     ending(change_phone_by_a_sheet, proves="user changes telephone number", case="telephone by a sheet"),
     ending(sign_out_elsewhere, goes_on=True, case="signed out elsewhere"),
+    ending(force_out_everybody, proves="user force-logged-out by an administrator", case="all forced out"),
 ]
 
 
@@ -106,12 +113,22 @@ ENDINGS = [
 async def test_everything_of_the_user_is_dead_at_once_and_nothing_else(
     served: Served, api: Api, act: Ending, goes_on: bool
 ) -> None:
-    anna_id = await with_phone(served, "anna")
+    """Sessions, codes by text message and personal tokens end, and no change makes a code good again."""
+    role = {"code": "reader", "name": "Reader", "permissions": ["oauth.client.list"]}
+    await api.succeed("POST", "/api/iam/roles", role, status=201)
+    anna_id = await with_phone(served, "anna", roleIds=["reader"])
     await with_phone(served, "bert", None)
     client, other_client = await served.client(), await served.client("other")
     anna, elsewhere = await everything_open(served, client), await everything_open(served, other_client)
     bert = await everything_open(served, client, "bert")
     machine = (await api.service("token", client, grant_type="client_credentials")).json()
+    program = await program_with(served, anna.here)
+    assert await is_accepted(program)
+    codes = {
+        purpose: await code_sent_to(served, phone, purpose, anna.here)
+        for phone, purpose in ((ANNAS_PHONE, "reset-password"), (OTHER_PHONE, "change-phone"))
+    }
+    served.clock.wait(60)
 
     await act(served, api, anna_id, anna)
 
@@ -119,8 +136,20 @@ async def test_everything_of_the_user_is_dead_at_once_and_nothing_else(
     await elsewhere.assert_dead()
     assert await anna.living() == ({"login here"} if goes_on else set())
     assert await elsewhere.living() == set()
-    await bert.assert_all_alive()
-    assert await api.is_active(client, machine["access_token"])
+    if act is not force_out_everybody:
+        await bert.assert_all_alive()
+        assert await api.is_active(client, machine["access_token"])
+    assert not await is_accepted(program)
+    for password in ("anna password", NEW) if goes_on else ():
+        moved = new_number(codes["change-phone"], password, OTHER_PHONE)
+        await anna.here.call("PUT", "/api/auth/phone", moved)
+        assert (await anna.here.succeed("GET", "/api/auth/me"))["phone"] != OTHER_PHONE
+    # The account gets back what it lost: it is enabled, and has the number that the code was sent to.
+    admin = await served.administrator()
+    if (await admin.call("GET", f"{USERS}/{anna_id}")).status_code == 200:
+        await admin.succeed("PUT", f"{USERS}/{anna_id}/enabled", {"enabled": True})
+        await admin.succeed("PUT", f"{USERS}/{anna_id}", {"phone": ANNAS_PHONE})
+    expect_refusal(await enter_recovery(served, codes["reset-password"]), 422, "A1006")
 
 
 async def test_what_was_refused_or_is_no_such_change_ends_nothing(served: Served, api: Api) -> None:
@@ -149,54 +178,6 @@ async def test_what_was_refused_or_is_no_such_change_ends_nothing(served: Served
 
 # --- codes and tokens end with the account or number that they were drawn for (READINGS 48)
 
-OTHER_PHONE = "+8613800000003"
-
-
-async def enter_recovery(served: Served, code: str, phone: str = ANNAS_PHONE) -> Any:
-    body = {"phone": phone, "code": code, "newPassword": "a third password"}
-    return await served.api().call("POST", "/api/auth/reset-password", body)
-
-
-@pytest.mark.parametrize(
-    "act, goes_on",
-    [
-        *ENDINGS,
-        ending(
-            force_out_everybody,
-            proves="user force-logged-out by an administrator",
-            case="everybody forced out",
-        ),
-    ],
-)
-async def test_a_code_by_text_message_and_a_personal_token_die_with_every_ending_of_their_account(
-    served: Served, api: Api, act: Ending, goes_on: bool
-) -> None:
-    role = {"code": "reader", "name": "Reader", "permissions": ["oauth.client.list"]}
-    await api.succeed("POST", "/api/iam/roles", role, status=201)
-    anna_id = await with_phone(served, "anna", roleIds=["reader"])
-    anna = await everything_open(served, await served.client())
-    program = await program_with(served, anna.here)
-    assert await is_accepted(program)
-    codes = {
-        purpose: await code_sent_to(served, phone, purpose, anna.here)
-        for phone, purpose in ((ANNAS_PHONE, "reset-password"), (OTHER_PHONE, "change-phone"))
-    }
-    served.clock.wait(60)
-
-    await act(served, api, anna_id, anna)
-
-    assert not await is_accepted(program)
-    for password in ("anna password", NEW) if goes_on else ():
-        moved = new_number(codes["change-phone"], password, OTHER_PHONE)
-        await anna.here.call("PUT", "/api/auth/phone", moved)
-        assert (await anna.here.succeed("GET", "/api/auth/me"))["phone"] != OTHER_PHONE
-    # The account gets back what it lost: it is enabled, and has the number that the code was sent to.
-    admin = await served.administrator()
-    if (await admin.call("GET", f"{USERS}/{anna_id}")).status_code == 200:
-        await admin.succeed("PUT", f"{USERS}/{anna_id}/enabled", {"enabled": True})
-        await admin.succeed("PUT", f"{USERS}/{anna_id}", {"phone": ANNAS_PHONE})
-    expect_refusal(await enter_recovery(served, codes["reset-password"]), 422, "A1006")
-
 
 async def test_a_code_opens_no_other_account_that_its_number_was_given_to(served: Served, api: Api) -> None:
     anna_id, bert_id = await with_phone(served, "anna"), await with_phone(served, "bert", None)
@@ -216,9 +197,7 @@ async def test_a_code_for_a_new_number_is_of_the_account_that_asked_and_others_c
 ) -> None:
     for name in ("anna", "bert"):
         await with_phone(served, name, None)
-    anna, bert = served.api(), served.api()
-    await anna.sign_in("anna", "anna password")
-    await bert.sign_in("bert", "bert password")
+    anna, bert = await sign_in(served, "anna"), await sign_in(served, "bert")
     code = await code_sent_to(served, NEW_PHONE, "change-phone", anna)
     for entered in (code, *["000000"] * 5):
         await bert.fail(422, "A1006", "PUT", "/api/auth/phone", new_number(entered, "bert password"))

@@ -13,14 +13,7 @@ from ostiary_web.app.asgi_app import asgi_app
 from ostiary_web.server.app_services import AppServices
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.wiring import Dependencies
-from tests.support.callers import (
-    ADMIN_PASSWORD,
-    BASE,
-    SOURCE,
-    Api,
-    Registered,
-    expect_refusal,
-)
+from tests.support.callers import ADMIN_PASSWORD, BASE, SOURCE, Api, Registered, expect_refusal, registration
 from tests.support.files import png
 
 UPLOAD = b'--x\r\nContent-Disposition: form-data; name="file"; filename="me"\r\n\r\n%s\r\n--x--\r\n'
@@ -35,13 +28,8 @@ async def test_a_server_draws_nothing_past_its_source(
     source = SeededEntropy("the one source")
     monkeypatch.setattr(os, "urandom", refuse)
     monkeypatch.setattr(random, "_urandom", refuse)  # what `secrets` draws with
-    settings = Settings.from_environment(
-        {
-            "DATABASE_URL": f"sqlite:///{tmp_path / 'ostiary.db'}",
-            "DATA_DIR": str(tmp_path),
-            "ADMIN_PASSWORD": ADMIN_PASSWORD,
-        }
-    )
+    environment = {"DATABASE_URL": f"sqlite:///{tmp_path / 'ostiary.db'}", "DATA_DIR": str(tmp_path)}
+    settings = Settings.from_environment({**environment, "ADMIN_PASSWORD": ADMIN_PASSWORD})
     started: list[AppServices] = []
     guarded: Any = asgi_app(settings, started.append, Dependencies(entropy_source=source))
     async with guarded.app.open():
@@ -49,13 +37,7 @@ async def test_a_server_draws_nothing_past_its_source(
         await api.sign_in()
         media_type = {"Content-Type": "multipart/form-data; boundary=x"}
         await api.succeed("PUT", "/api/auth/avatar", content=UPLOAD % png(), headers=media_type)
-        fields = {
-            "clientId": "app",
-            "name": "App",
-            "grantTypes": ["client_credentials"],
-            "scopes": ["user.read"],
-        }
-        registered = await api.succeed("POST", "/api/oauth/clients", fields, status=201)
+        registered = await api.succeed("POST", "/api/oauth/clients", registration("app"), status=201)
         app_client = Registered("app", registered["secret"])
         issued = await api.service("token", app_client, grant_type="client_credentials")
         assert issued.status_code == 200

@@ -56,16 +56,8 @@ async def test_a_third_partys_token_opens_nothing_but_user_info(served: Served) 
 async def test_what_is_not_there_is_404_in_the_envelope(served: Served, language: str, message: str) -> None:
     api = served.api(**{"Accept-Language": language})
     for path in (
-        "/api",
-        "/api/",
-        "/api/nothing",
-        "/api/oauth2",
-        "/api/oauth2/token/",
-        "/api/oauth2/TOKEN",
-        "/api//oauth2/token",
-        "//api/oauth2/token",
-        "/api/oauth2/token%00",
-        "/api/oauth2/%2e%2e/token",
+        *("/api", "/api/", "/api/nothing", "/api/oauth2", "/api/oauth2/token/", "/api/oauth2/TOKEN"),
+        *("/api//oauth2/token", "//api/oauth2/token", "/api/oauth2/token%00", "/api/oauth2/%2e%2e/token"),
         "/api/.well-known/openid-configuration",
     ):
         for method in ("GET", "POST"):
@@ -91,13 +83,9 @@ async def test_a_method_that_is_not_there_is_405_and_the_others_are_named(served
 
 
 async def test_json_may_name_its_charset(served: Served) -> None:
-    api = served.api()
-    response = await api.post(
-        "/api/auth/login",
-        content=b'{"username": "admin", "password": "correct horse battery"}',
-        headers={"Content-Type": "application/json; charset=utf-8"},
-    )
-    assert response.status_code == 200
+    body = b'{"username": "admin", "password": "correct horse battery"}'
+    media_type = {"Content-Type": "application/json; charset=utf-8"}
+    await served.api().succeed("POST", "/api/auth/login", content=body, headers=media_type)
 
 
 @pytest.mark.parametrize("body_seconds", [0.0, 0.6])
@@ -130,10 +118,7 @@ async def test_turns_that_take_too_long_together_are_answered_by_a_page(
 # --- no other site may show, read or embed an answer
 
 
-SERVER_TO_SERVER = {
-    *("/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/revoke"),
-    "/api/oauth2/userinfo",
-}
+SERVER_TO_SERVER = {*PATHS, "/api/oauth2/userinfo"}
 
 
 ELSEWHERE = [
@@ -175,9 +160,8 @@ async def test_every_answer_is_secluded(served: Served, browser: Browser, api: A
         for method, path in [*routes(), *(("OPTIONS", path) for path in PATHS), *ELSEWHERE]:
             if visitor is browser:
                 browser.cookies.update(kept)
-            response = await visitor.request(
-                method, path, headers=fields, extensions={"target": path.encode()}
-            )
+            exactly = {"target": path.encode()}
+            response = await visitor.request(method, path, headers=fields, extensions=exactly)
             statuses.add(response.status_code)
             assert response.headers["x-content-type-options"] == "nosniff", (method, path)
             if path in PAGES and "text/html" in response.headers.get("content-type", ""):

@@ -10,26 +10,19 @@ from demo.protocol import OAuthClient
 from demo.third_party import third_party
 from structlog.testing import capture_logs
 
+from ostiary_core.http.token_service import PATHS
+from ostiary_web.http.gate import CLOSED_TO_OTHER_SITES
 from ostiary_web.texts import LANGUAGES
 from tests.support.callers import ADMIN_PASSWORD, BASE, Browser, form_token_in
 from tests.support.served import Served, routes
+from tests.web import test_gate
 from tests.web.test_malformed import standing
 
-SERVER_TO_SERVER = {"/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/revoke"}
+SERVER_TO_SERVER = set(PATHS)
 """Routes for clients with a secret, which take no cookie and set none."""
-OPEN = {
-    *("/api/auth/login", "/api/auth/login/second-factor", "/api/auth/login/second-factor/set-up"),
-    *("/api/auth/refresh", "/api/auth/sms-code", "/api/auth/reset-password"),
-    "/api/auth/invitation",
-}
+OPEN = {route.path for route in test_gate.routes() if route.gate == CLOSED_TO_OTHER_SITES}
 """Routes without a signed-in caller: a form token proves nothing there, and a program has none."""
-CHANGING = sorted(
-    {
-        (method, path)
-        for method, path in routes()
-        if method in ("POST", "PUT", "DELETE") and path not in SERVER_TO_SERVER | OPEN
-    }
-)
+CHANGING = sorted(each for each in routes() if each[0] != "GET" and each[1] not in SERVER_TO_SERVER | OPEN)
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
@@ -47,8 +40,7 @@ FOREIGN = {
     "origin, logged",
     [
         ("https://evil.example", "https://evil.example"),
-        ("https://evil.example\tmsg=all-is-well", ""),
-        ("https://" + "x" * 300, ""),
+        *((wrong, "") for wrong in ("https://evil.example\tmsg=all-is-well", "https://" + "x" * 300)),
     ],
 )
 async def test_the_log_has_the_origin_that_was_refused_if_it_can_be_one(

@@ -329,12 +329,12 @@ async def submit(
 
 def right_content(route: Route, address: str, name: str, record_id: str = "nobody") -> dict[str, Any]:
     """Return the content of a right request: JSON, a form or a sheet, with `name` for a new record."""
+    user = {"username": name, "name": "U", "password": "long enough"}
     new: dict[str, dict[str, Any]] = {
         "clients": {"clientId": name, "name": "C", "grantTypes": ["client_credentials"]},
         "roles": {"code": name, "name": "R"},
-        "users": {"username": name, "name": "U", "password": "long enough"},
+        **dict.fromkeys(("users", "people"), user),
     }
-    new["people"] = new["users"]
     parts, last = address.split("/"), address.rpartition("/")[2]
     record = new[next((part for part in parts if part in new), "users")]
     if route.method in ("GET", "DELETE"):
@@ -424,7 +424,15 @@ def only_refused(work: Work, route: Route) -> None:
     did_nothing(replace(work, writes=[]), route, *[AccountRequested] * (1 + route.is_page))
 
 
-def leads_to(response: httpx.Response, page: str) -> None:
+async def expect_closed(
+    house: House, visitor: Visitor, route: Route, refusal: tuple[int, str], page: str, *reads: type[Event]
+) -> None:
+    """Assert that a call is refused, that a page leads to another page, and that the server did no work."""
+    response, work = await house.costs(visitor, route)
+    did_nothing(work, route, *reads)
+    if not route.is_page:
+        expect_refusal(response, *refusal)
+        return
     assert response.status_code == 303
     assert response.headers["location"].replace("signed_out=1&", "").startswith(f"{page}?next=")
 
@@ -438,12 +446,10 @@ async def test_a_caller_without_the_permission_of_a_route_is_refused_and_costs_n
 
     tests/web/test_single_permissions.py calls each route with its permission alone, for records that exist.
     """
-    lacking = {
-        each: await house.holder(
-            f"lacks-{each.replace('.', '-')}", [other for other in Permission if other != each]
-        )
-        for each in Permission
-    }
+    lacking = {}
+    for each in Permission:
+        others = [other for other in Permission if other != each]
+        lacking[each] = await house.holder(f"lacks-{each.replace('.', '-')}", others)
     for route, permission in with_permission():
         response, work = await house.costs(lacking[permission], route)
         only_refused(work, route)
@@ -476,12 +482,7 @@ async def test_a_user_who_must_change_the_password_first_opens_nothing_else(hous
     for route in routes():
         if route.gate.is_open or route.gate in (LOGIN_TOKEN, BEFORE_PASSWORD_CHANGE):
             continue
-        response, work = await house.costs(visitor, route)
-        did_nothing(work, route, AccountRequested)
-        if route.is_page:
-            leads_to(response, "/password")
-        else:
-            expect_refusal(response, 403, "A1004")
+        await expect_closed(house, visitor, route, (403, "A1004"), "/password", AccountRequested)
 
 
 async def test_a_user_who_must_set_up_a_second_factor_first_opens_nothing_else(house: House) -> None:
@@ -494,22 +495,13 @@ async def test_a_user_who_must_set_up_a_second_factor_first_opens_nothing_else(h
     for route in routes():
         if route.gate.is_open or route.gate in (LOGIN_TOKEN, BEFORE_PASSWORD_CHANGE, BEFORE_SECOND_FACTOR):
             continue
-        response, work = await house.costs(visitor, route)
-        did_nothing(work, route, AccountRequested)
-        if route.is_page:
-            leads_to(response, "/account/second-factor")
-        else:
-            expect_refusal(response, 403, "A1009")
-            if route.gate.permission is not None:
-                expect_refusal((await house.costs(Visitor(robot, visitor.browser), route))[0], 403, "A1009")
+        refusal, page = (403, "A1009"), "/account/second-factor"
+        await expect_closed(house, visitor, route, refusal, page, AccountRequested)
+        if route.gate.permission is not None and not route.is_page:
+            expect_refusal((await house.costs(Visitor(robot, visitor.browser), route))[0], *refusal)
 
 
 async def test_a_visitor_who_is_not_signed_in_opens_nothing(house: House) -> None:
     for route in (route for route in routes() if not route.gate.is_open):
-        nobody = Visitor(house.served.api(), house.served.browser())
-        response, work = await house.costs(nobody, route)
-        did_nothing(work, route)
-        if route.is_page:
-            leads_to(response, "/login")
-        else:
-            expect_refusal(response, 401, "A1001")
+        stranger = Visitor(house.served.api(), house.served.browser())
+        await expect_closed(house, stranger, route, (401, "A1001"), "/login")

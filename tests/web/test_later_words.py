@@ -24,7 +24,7 @@ from ostiary_net.sqlite import SQLiteStore
 from tests.support.callers import Registered, exchange_of
 from tests.support.people import holder_of, sign_in, with_phone
 from tests.support.processes import Machine
-from tests.support.served import VARIABLE, OpenStore, Served, on_disk, rules, serving
+from tests.support.served import OpenStore, Served, fill_in, on_disk, rules, serving
 from tests.support.stores import DURABLE, lent_schema
 
 WORD = "of_the_next_release"
@@ -152,31 +152,24 @@ async def furnish(served: Served, write: Write) -> Neighbour:
     return Neighbour(served, write, client, anna, token)
 
 
-def address_of(path: str, world: Neighbour, session_id: str) -> str:
-    """Return a route's address with identifiers of records that exist."""
-    for name, value in {
-        "client_id": "app",
-        "session_id": session_id,
-        "user_id": world.anna,
-        "record_id": "app" if "client" in path else "auditors" if "role" in path else world.anna,
-        "item_id": "app" if "client" in path else "auditors" if "role" in path else world.anna,
-    }.items():
-        path = re.sub(f"<([a-z]+:)?{name}>", value, path)
-    return VARIABLE.sub("1", path)
-
-
 async def test_every_route_answers_beside_words_of_a_later_release(neighbour: Neighbour) -> None:
     served = neighbour.served
     api = await served.administrator()
     listed = await api.succeed("GET", "/api/monitor/online-users?clientId=app")
-    session_id = listed["items"][0]["id"]
+    parts = {
+        "clients": "app",
+        "client_id": "app",
+        "roles": "auditors",
+        "session_id": listed["items"][0]["id"],
+    }
+    parts |= dict.fromkeys(("people", "user_id"), neighbour.anna)
     neighbour.set_words()
     browsers = [await served.sign_in_browser(), await served.sign_in_browser("anna", "anna password")]
     for each in (api, *browsers):
         each.is_held_to_document = False  # The document lists only the words of this release.
     for method, path in rules():
         if method == "GET":
-            address = address_of(path, neighbour, session_id)
+            address = fill_in(path, **parts)
             for browser in browsers:
                 shown = await browser.get(address, follow_redirects=True)
                 assert shown.status_code < 500, (path, shown.text)
@@ -185,7 +178,7 @@ async def test_every_route_answers_beside_words_of_a_later_release(neighbour: Ne
     for method, path in rules():
         if method != "GET":
             await api.sign_in()
-            answer = await api.call(method, address_of(path, neighbour, session_id), {})
+            answer = await api.call(method, fill_in(path, **parts), {})
             assert answer.status_code < 500, (method, path, answer.text)
 
 
@@ -196,13 +189,8 @@ async def test_every_command_reads_words_of_a_later_release(neighbour: Neighbour
     [session] = neighbour.write(f"SELECT session_id FROM sessions WHERE kind = '{WORD}' LIMIT 1")
     for words in (
         *("user list", "user show anna", "client list", "client show app", "audit export", "export", "sweep"),
-        *(
-            "check",
-            f"explain {session[0]}",
-            "user end-sessions anna",
-            "client force-logout app",
-            "end-everything --yes",
-        ),
+        *("check", f"explain {session[0]}", "user end-sessions anna", "client force-logout app"),
+        "end-everything --yes",
     ):
         ran = await trio.to_thread.run_sync(machine.run, *words.split())
         # `check` finds that the records are of another time: the clock of their server was set by hand.
@@ -246,9 +234,8 @@ async def test_what_an_administrator_did_not_touch_is_kept(neighbour: Neighbour)
         await api.succeed("PUT", f"{paths[place]}/{record_id}", {"name": "Another name"})
         form = await browser.get(f"/admin/{place}/{record_id}/edit")
         assert WORD in form.text
-        saved = await browser.post(
-            f"/admin/{place}/{record_id}/edit", data={**fields_sent_by(form.text), "name": "A third name"}
-        )
+        sent = {**fields_sent_by(form.text), "name": "A third name"}
+        saved = await browser.post(f"/admin/{place}/{record_id}/edit", data=sent)
         assert saved.status_code == 303, saved.text
         shown = await browser.get(f"/admin/{place}/{record_id}")
         assert "A third name" in shown.text
@@ -270,12 +257,11 @@ async def test_an_unknown_permission_opens_nothing_and_only_super_administrators
 
 
 async def test_an_unknown_grant_type_is_not_registered(neighbour: Neighbour) -> None:
-    neighbour.write("UPDATE clients SET grant_types = '[\"of_the_next_release\"]' WHERE client_id = 'app'")
+    neighbour.write(f"UPDATE clients SET grant_types = '[\"{WORD}\"]' WHERE client_id = 'app'")
     api = neighbour.served.api()
     for grant_type, error in ((WORD, "unsupported_grant_type"), ("refresh_token", "unauthorized_client")):
-        refused = await api.service(
-            "token", neighbour.client, grant_type=grant_type, refresh_token=neighbour.token["refresh_token"]
-        )
+        sent = {"grant_type": grant_type, "refresh_token": neighbour.token["refresh_token"]}
+        refused = await api.service("token", neighbour.client, **sent)
         assert (refused.status_code, refused.json()["error"]) == (400, error)
 
 

@@ -75,9 +75,8 @@ async def test_every_page_leads_on_under_the_path(tmp_path: Path) -> None:
         shown = await walk(browser, *PAGES, sso())
         assert shown >= {"/", "/login", "/recover", static_address("ostiary.css"), static_address("once.js")}
         page = await browser.get("/login", params={"next": sso()})
-        signed_in = await browser.submit(
-            page, {"username": "admin", "password": ADMIN_PASSWORD}, to=f"{PATH}/login"
-        )
+        values = {"username": "admin", "password": ADMIN_PASSWORD}
+        signed_in = await browser.submit(page, values, to=f"{PATH}/login")
         assert signed_in.headers["location"] == f"{PATH}{sso()}"
         assert faults_of(signed_in) == []
         shown = await walk(browser, *PAGES, sso(), "/api/docs")

@@ -10,7 +10,7 @@ import httpx
 
 from ostiary_core.model.permissions import Permission
 from tests.support.callers import Api, Browser, expect_success, form_token_in
-from tests.support.people import browser_of, holder_of
+from tests.support.people import HOLDERS_PASSWORD, browser_of, holder_of
 from tests.support.served import Served
 from tests.web.test_gate import Route, right_content, submit, with_permission
 
@@ -54,9 +54,8 @@ class Records:
             await api.sign_in(name, "a password")
             listed = await self.root.call("GET", "/api/monitor/online-users", params={"userId": user_id})
             [session] = expect_success(listed)["items"]
-            path = path.replace("<session_id>", session["id"]).replace(
-                "online/end", f"online/end?selected={session['id']}"
-            )
+            path = path.replace("<session_id>", session["id"])
+            path = path.replace("online/end", f"online/end?selected={session['id']}")
         return _name_in(path, user_id)
 
 
@@ -65,9 +64,8 @@ async def holders(served: Served) -> dict[Permission, tuple[Api, Browser]]:
     found = {}
     for permission in Permission:
         name = f"has-{permission.replace('.', '-')}"
-        api, browser = await holder_of(served, permission, username=name), served.browser()
-        await browser.sign_in(name, "the holder's")
-        found[permission] = (api, browser)
+        api = await holder_of(served, permission, username=name)
+        found[permission] = (api, await served.sign_in_browser(name, HOLDERS_PASSWORD))
     return found
 
 
@@ -138,8 +136,7 @@ def _offers_of(page: httpx.Response) -> set[Route]:
 
 
 async def test_a_page_offers_what_two_permissions_open_together_and_nothing_else(served: Served) -> None:
-    root, admin = await served.administrator(), served.browser()
-    await admin.sign_in()
+    root, admin = await served.administrator(), await served.sign_in_browser()
     at = {"user": await served.user("anna", "anna's password")}
     await served.tokens(await served.client(), "anna", "anna's password")
     await root.succeed("POST", "/api/iam/roles", {"code": "plain", "name": "Plain"}, status=201)
@@ -150,8 +147,7 @@ async def test_a_page_offers_what_two_permissions_open_together_and_nothing_else
     [role] = (await root.succeed("GET", "/api/iam/roles", params={"q": "holder"}))["items"]
     for looked, other in itertools.product(_LISTS, Permission):
         held = {looked, other}
-        change = {"permissions": sorted(held)}
-        await root.succeed("PUT", f"/api/iam/roles/{role['id']}", change)
+        await root.succeed("PUT", f"/api/iam/roles/{role['id']}", {"permissions": sorted(held)})
         for page in pages[looked]:
             expected = {
                 route for route in every[page] if _NEEDED.get(route.path, {route.gate.permission}) <= held
@@ -172,12 +168,11 @@ async def test_super_administrators_see_findings_about_the_server_and_readers_of
         (None, True, True),
     ):
         if names is None:
-            api, browser = await served.administrator(), served.browser()
-            await browser.sign_in()
+            api, browser = await served.administrator(), await served.sign_in_browser()
         else:
             username = f"holds-{len(names)}"
-            api, browser = await holder_of(served, *names, username=username), served.browser()
-            await browser.sign_in(username, "the holder's")
+            api = await holder_of(served, *names, username=username)
+            browser = await served.sign_in_browser(username, HOLDERS_PASSWORD)
         told = (await api.succeed("GET", "/api/monitor/overview"))["state"]["findings"]
         about = {finding["about"] for finding in told}
         shown = (await browser.get("/admin")).text

@@ -32,15 +32,8 @@ DEFAULT = LANGUAGES.default
 COUNTED = ("running", "refused", "sign_ins", "failed", "started", "ended", "refreshed", "retried")
 RANGES = ("day", "week", "month")
 PROBLEMS = (
-    "not_yours",
-    "form_answer",
-    "no_form",
-    "too_large",
-    "too_long",
-    "too_slow",
-    "too_fast",
-    "not_found",
-    "went_wrong",
+    *("not_yours", "form_answer", "no_form", "too_large", "too_long", "too_slow", "too_fast"),
+    *("not_found", "went_wrong"),
 )
 NAMES = {"Ostiary", "Asia/Shanghai"}
 """Names that are the same in every language."""

@@ -1,21 +1,19 @@
 """A further language is one file beside the others: then every page, message and command can speak it."""
 
-import re
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Final
 
 import httpx
 import pytest
-from quart import Quart
 
 from ostiary_core.texts import Language, Languages
 from ostiary_web import texts
 from tests.support.callers import Caller, expect_refusal, sso
 from tests.support.files import SHEET, rows_of, sheet_of
-from tests.support.people import code_sent_to, outbox, with_phone
+from tests.support.people import code_sent_to, outbox, sign_in, with_phone
 from tests.support.processes import Machine
-from tests.support.served import serving
+from tests.support.served import fill_in, rules, serving
 from tests.web.attacks.test_markup import SHOWN_AFTER_A_FORM
 
 TAG: Final = "qaa-QM"
@@ -52,20 +50,6 @@ def assert_is_made_up(page: httpx.Response, english: Language) -> None:
     assert shown & set(english.texts.values()) <= {"Ostiary"}, page.request.url
 
 
-def addresses(app: Quart, **parts: str) -> set[str]:
-    """Return the address of every page, with `parts` for the variable parts of its path."""
-    found = set()
-    for rule in app.url_map.iter_rules():
-        path = str(rule.rule)
-        if "GET" in (rule.methods or ()) and not path.startswith(NOT_PAGES):
-            place = path.split("/")[2] if path.startswith("/admin/") else ""
-            known = {"item_id": parts.get(place, ""), **parts}
-            for name in re.findall(r"<(\w+)>", path):
-                path = path.replace(f"<{name}>", known[name])
-            found.add(path)
-    return found
-
-
 async def test_a_third_language_is_spoken_by_every_page(tmp_path: Path, three: Languages) -> None:
     async with serving(tmp_path, languages=three) as served:
         client, _ = await served.client(), await served.client("other")
@@ -74,15 +58,10 @@ async def test_a_third_language_is_spoken_by_every_page(tmp_path: Path, three: L
         assert_is_made_up(await visitor.get("/login"), three.default)
         await visitor.sign_in()
         [used] = [entry for entry in served.audit() if entry.kind == "code-used"]
-        pages = addresses(
-            served.application.quart,
-            clients="app",
-            people=str(used.user_id),
-            roles="super_admin",
-            client_id="app",
-            run_id="nobody",
-            session_id=str(used.session_id),
-        )
+        parts = {"clients": "app", "client_id": "app", "roles": "super_admin", "run_id": "nobody"}
+        parts |= {"people": str(used.user_id), "session_id": str(used.session_id)}
+        pages = {fill_in(path, **parts) for method, path in rules() if method == "GET"}
+        pages = {path for path in pages if not path.startswith(NOT_PAGES)}
         assert len(pages) > 30
         for path in sorted(pages):
             asks_which = path.endswith("/online/end") or path.startswith("/admin/selected/")
@@ -123,8 +102,7 @@ async def test_a_third_language_is_that_of_an_account_and_of_what_is_sent_to_it(
         await visitor.submit(account, {"locale": "en-US"}, to="/account/language")
         await visitor.submit(await visitor.get("/account"), {"locale": TAG}, to="/account/language")
         assert_is_made_up(await visitor.get("/account"), three.default)
-        api = served.api()
-        await api.sign_in("anna", "anna password")
+        api = await sign_in(served)
         await api.succeed("PUT", "/api/auth/locale", {"locale": TAG})
         wrong = await api.call("PUT", "/api/auth/locale", {"locale": "fr-FR"}, headers=ASKED)
         [error] = expect_refusal(wrong, 400, "A0401")["errors"]
@@ -147,9 +125,8 @@ async def test_a_third_language_is_spoken_by_the_interface_and_its_sheets(
         users = (await visitor.get("/api/iam/users/export")).content
         assert "«User name»" in rows_of(users)[0]
         template = (await visitor.get("/api/iam/users/import-template")).content
-        assert [f"«Any of: {', '.join(three.tags)}; may be empty.»"] in [
-            row[2:] for row in rows_of(template, 1)
-        ]
+        notes = [row[2:] for row in rows_of(template, 1)]
+        assert [f"«Any of: {', '.join(three.tags)}; may be empty.»"] in notes
         sheet = sheet_of([["«User name»", "«Name»", "«Must change the password»"], ["bob", "Bob", "«yes»"]])
         place, file = "/admin/people/import", {"file": ("sheet.xlsx", sheet, SHEET)}
         done = await visitor.submit(await visitor.get(place), {"mode": "insert"}, to=place, files=file)

@@ -48,9 +48,8 @@ def test_the_photographs_contain_what_is_to_be_left_out() -> None:
         assert name == "plain.webp" or content.count(b"Secret") > 1, name
         assert name == "plain.webp" or any(position in content for position in GPS), name
     everything = b"".join(PHOTOGRAPHS.values())
-    assert [
-        word for word in TELLING if word not in everything and word != b"Pillow" and word not in GPS
-    ] == []
+    absent = {word for word in TELLING if word not in everything}
+    assert absent <= {b"Pillow", *GPS}
 
 
 @EVERY
@@ -78,9 +77,8 @@ def test_of_exif_the_orientation_alone_is_left_which_stays_as_it_is(name: str) -
 
 def test_a_thumbnail_in_a_jfif_header_is_left_out() -> None:
     thumbnail = b"Secret..." * 3
-    with_thumbnail = (
-        b"\xff\xe0" + struct.pack(">H", 16 + len(thumbnail)) + b"JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x03\x03"
-    ) + thumbnail
+    header = b"JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x03\x03"
+    with_thumbnail = b"\xff\xe0" + struct.pack(">H", 16 + len(thumbnail)) + header + thumbnail
     content = strip_metadata(jpeg(before=with_thumbnail), PictureType.JPEG)
     assert content is not None
     assert b"Secret" not in content
@@ -120,14 +118,14 @@ def test_too_many_parts_or_none_that_draws_are_no_picture(content: bytes, pictur
     assert strip_metadata(content, picture_type) is None
 
 
+def photographs_of(ending: str) -> list[bytes]:
+    return [content for name, content in PHOTOGRAPHS.items() if name.endswith(ending)]
+
+
 MADE = {
-    PictureType.PNG: [png(), *(PHOTOGRAPHS[name] for name in PHOTOGRAPHS if name.endswith(".png"))],
-    PictureType.JPEG: [jpeg(), *(PHOTOGRAPHS[name] for name in PHOTOGRAPHS if name.endswith(".jpg"))],
-    PictureType.WEBP: [
-        webp_lossy(),
-        webp_lossless(),
-        *(PHOTOGRAPHS[name] for name in PHOTOGRAPHS if name.endswith(".webp")),
-    ],
+    PictureType.PNG: [png(), *photographs_of(".png")],
+    PictureType.JPEG: [jpeg(), *photographs_of(".jpg")],
+    PictureType.WEBP: [webp_lossy(), webp_lossless(), *photographs_of(".webp")],
 }
 
 
@@ -166,19 +164,13 @@ EVERY_KIND = pytest.mark.parametrize("make, picture_type", MAKERS.values(), ids=
 
 
 @EVERY_KIND
-@pytest.mark.parametrize("width, height", [(1, 1), (300, 200), (4096, 4096), (1, 4096)])
-def test_type_and_size_are_read_from_the_headers(
-    make: Make, picture_type: PictureType, width: int, height: int
+def test_type_and_size_are_read_from_the_headers_and_a_size_has_a_bound(
+    make: Make, picture_type: PictureType
 ) -> None:
-    assert picture_in(make(width, height)) == PictureHeader(picture_type, width, height)
-
-
-@EVERY_KIND
-@pytest.mark.parametrize("width, height", [(4097, 1), (1, 4097), (16_000, 16_000)])
-def test_what_unpacks_to_too_much_is_none(
-    make: Make, picture_type: PictureType, width: int, height: int
-) -> None:
-    assert picture_in(make(width, height)) is None
+    for size in ((1, 1), (300, 200), (4096, 4096), (1, 4096)):
+        assert picture_in(make(*size)) == PictureHeader(picture_type, *size)
+    for size in ((4097, 1), (1, 4097), (16_000, 16_000)):
+        assert picture_in(make(*size)) is None, size
 
 
 @pytest.mark.parametrize("make", [png, jpeg, webp_lossy])
@@ -187,17 +179,16 @@ def test_what_is_empty_is_none(make: Make, width: int, height: int) -> None:
     assert picture_in(make(width, height)) is None
 
 
-@pytest.mark.parametrize(
-    "before",
-    [
-        b"\xff\xe1\x00\x08Exif\x00\x00",
-        b"\xff\xff\xff\xe1\x00\x02",
-        b"\xff\x01",
-        b"\xff\xfe\x00\x06\xff\xc0\x00\x11",
-        b"\xff\xc4\x00\x04\x00\x00",
-    ],
-    ids=["exif", "fill bytes", "marker alone", "a frame header inside a comment", "tables first"],
-)
+BEFORE = {
+    "exif": b"\xff\xe1\x00\x08Exif\x00\x00",
+    "fill bytes": b"\xff\xff\xff\xe1\x00\x02",
+    "marker alone": b"\xff\x01",
+    "a frame header inside a comment": b"\xff\xfe\x00\x06\xff\xc0\x00\x11",
+    "tables first": b"\xff\xc4\x00\x04\x00\x00",
+}
+
+
+@pytest.mark.parametrize("before", BEFORE.values(), ids=BEFORE)
 def test_a_jpeg_may_have_any_frame_and_anything_before_it(before: bytes) -> None:
     for frame in (0xC0, 0xC1, 0xC2, 0xC9):
         assert picture_in(jpeg(30, 20, frame=frame, before=before)) == PictureHeader(PictureType.JPEG, 30, 20)
@@ -206,21 +197,13 @@ def test_a_jpeg_may_have_any_frame_and_anything_before_it(before: bytes) -> None
 @pytest.mark.parametrize(
     "content",
     [
-        b"",
-        gif(),
+        *(b"", gif(), b" " + png(), b"%PDF-1.7", b"PK\x03\x04", b"<html><script>alert(1)</script></html>"),
         b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>",
-        b"<html><script>alert(1)</script></html>",
-        b"%PDF-1.7",
-        b"PK\x03\x04",
         b"\x89PNG\r\n\x1a\n" + b"\x00" * 40,
         b"\x89PNG\r\n\x1a\n<script>alert(1)</script>IHDR          ",
-        b"\xff\xd8\xff<script>alert(1)</script>",
-        b"\xff\xd8\xff\xe0\x00\x00",
-        b"\xff\xd8\xff\xd8" + jpeg()[2:],
-        b"\xff\xd8\xff\xda\x00\x02" + jpeg()[2:],
-        b"RIFF\x00\x00\x00\x00AVI LIST" + b"\x00" * 30,
-        b"RIFF\x00\x00\x00\x00WEBPXMP " + b"\x00" * 30,
-        b" " + png(),
+        *(b"\xff\xd8\xff<script>alert(1)</script>", b"\xff\xd8\xff\xe0\x00\x00"),
+        *(b"\xff\xd8\xff\xd8" + jpeg()[2:], b"\xff\xd8\xff\xda\x00\x02" + jpeg()[2:]),
+        *(b"RIFF\x00\x00\x00\x00" + kind + b"\x00" * 30 for kind in (b"AVI LIST", b"WEBPXMP ")),
     ],
 )
 def test_everything_else_is_no_picture(content: bytes) -> None:

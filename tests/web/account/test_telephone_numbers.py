@@ -29,8 +29,7 @@ def account(username: str, phone: str) -> dict[str, Any]:
 @pytest.mark.parametrize("spelling", SPELLINGS)
 async def test_each_way_in_takes_a_number_in_its_one_form(served: Served, spelling: str) -> None:
     """A number is taken for a second account by no call, no import, no form and no code."""
-    admin, browser = await served.administrator(), served.browser()
-    await browser.sign_in()
+    admin, browser = await served.administrator(), await served.sign_in_browser()
     await with_phone(served, "bert", None)
     bert = await sign_in(served, "bert")
     made = await admin.succeed("POST", "/api/iam/users", account("anna", spelling), status=201)
@@ -42,9 +41,8 @@ async def test_each_way_in_takes_a_number_in_its_one_form(served: Served, spelli
         row = {"username": "carl", "name": "N", "phone": other}
         answer = await admin.import_sheet("/api/iam/users", [[*row], [*row.values()]], "insert")
         expect_refusal(answer, 409, "A0409")
-        form, to = await browser.get("/admin/people/new"), "/admin/people/new"
-        page = await browser.submit(form, account("carl", other), to=to)
-        assert page.status_code == 409
+        form = await browser.get("/admin/people/new")
+        assert (await browser.submit(form, account("carl", other), to="/admin/people/new")).status_code == 409
         body = {"phone": other, "purpose": "change-phone"}
         await bert.succeed("POST", "/api/auth/sms-code", body)
     assert outbox(served) == [], "a code for a number that is taken"
@@ -62,10 +60,9 @@ async def test_a_password_is_recovered_by_any_spelling(served: Served, spelling:
     await sign_in(served, "anna", "another password")
 
 
-async def test_a_number_of_nowhere_stays_as_it_is_written(served: Served) -> None:
+async def test_a_number_of_nowhere_stays_as_it_is_written(api: Api) -> None:
     """An organisation with its own gateway may have internal numbers."""
-    admin = await served.administrator()
-    made = await admin.succeed("POST", "/api/iam/users", account("anna", "80012"), status=201)
+    made = await api.succeed("POST", "/api/iam/users", account("anna", "80012"), status=201)
     assert made["phone"] == "80012"
 
 
@@ -99,18 +96,15 @@ async def test_a_new_number_needs_the_current_password_and_a_wrong_one_spends_no
 async def test_the_page_asks_for_the_current_password_with_the_code(served: Served) -> None:
     await with_phone(served)
     browser = await served.sign_in_browser("anna", PASSWORD)
-    sent = await browser.submit(
-        await browser.get("/account/phone"), {"phone": NEW_PHONE}, to="/account/phone"
-    )
-    page = await browser.follow(sent)
+    form = await browser.get("/account/phone")
+    page = await browser.follow(await browser.submit(form, {"phone": NEW_PHONE}, to="/account/phone"))
     code = outbox(served)[-1]["code"]
-    (form,) = [form for form in forms_in(page) if form.action == "/account/phone/code"]
-    assert {"phone", "code", "password"} <= set(form.fields)
-    assert 'autocomplete="current-password"' in page.text
     to = "/account/phone/code"
+    (fields,) = [form.fields for form in forms_in(page) if form.action == to]
+    assert {"phone", "code", "password"} <= set(fields)
+    assert 'autocomplete="current-password"' in page.text
     wrong = await browser.submit(page, {"code": code, "password": "wrong"}, to=to)
-    assert wrong.status_code == 422
-    assert "The current password is wrong." in wrong.text
+    assert (wrong.status_code, "The current password is wrong." in wrong.text) == (422, True)
     right = {"phone": "138\u00a00000 0002", "code": code, "password": PASSWORD}
     done = await browser.submit(wrong, right, to=to)
     assert (await browser.follow(done)).status_code == 200

@@ -20,9 +20,8 @@ THOROUGH_FROM = 20
 
 
 def test_the_server_does_what_its_document_says(tmp_path: Path) -> None:
-    machine = Machine(
-        tmp_path, API_DOCS_ENABLED="true", RATE_LIMIT_SCALE="1000000", GUESS_LIMIT_SCALE="1000000"
-    )
+    unlimited = dict.fromkeys(("RATE_LIMIT_SCALE", "GUESS_LIMIT_SCALE"), "1000000")
+    machine = Machine(tmp_path, API_DOCS_ENABLED="true", **unlimited)
     (tmp_path / "api-auth-avatar").write_bytes(png())
     for kind in (CLIENTS, USERS, ROLES):
         path = f"{kind.path}/import".strip("/").replace("/", "-")
@@ -30,22 +29,16 @@ def test_the_server_does_what_its_document_says(tmp_path: Path) -> None:
         headings, values = [kind.key, "name", *more], ["Somebody", *more.values()]
         (tmp_path / path).write_bytes(sheet_of([headings, ["one", *values], ["two", *values]]))
     with machine.serving() as address:
-        secret = machine.script("client", "create", "app", "--redirect-uri", "https://app.example/cb")[
-            "secret"
-        ]
+        made = machine.script("client", "create", "app", "--redirect-uri", "https://app.example/cb")
         thorough = CASES >= THOROUGH_FROM
         run = subprocess.run(
             [
-                Path(sys.executable).with_name("st"),
-                f"--config-file={HERE / 'schemathesis.toml'}",
-                "run",
-                f"{address}/api/docs-json",
+                *(Path(sys.executable).with_name("st"), f"--config-file={HERE / 'schemathesis.toml'}"),
+                *("run", f"{address}/api/docs-json"),
                 f"--phases={'examples,coverage,fuzzing' if thorough else 'examples,fuzzing'}",
                 f"--max-examples={CASES}",
                 *([] if thorough else ["--seed=1"]),
-                "--generation-database=none",
-                "--continue-on-failure",
-                "--no-color",
+                *("--generation-database=none", "--continue-on-failure", "--no-color"),
             ],
             cwd=tmp_path,
             env={
@@ -53,7 +46,7 @@ def test_the_server_does_what_its_document_says(tmp_path: Path) -> None:
                 **machine.environment,
                 "SCHEMATHESIS_HOOKS": str(HERE / "credentials.py"),
                 "OSTIARY_ADDRESS": address,
-                "CLIENT_SECRET": secret,
+                "CLIENT_SECRET": made["secret"],
             },
             capture_output=True,
             text=True,

@@ -129,14 +129,14 @@ def test_codes_stand_under_the_status_that_they_come_with() -> None:
 
 DONE: Final[dict[str, Any]] = {"code": 0, "msg": "ok", "data": None}
 PICTURE: Final = {**DONE, "data": {"avatarUrl": "/files/a.png"}}
-UNDESCRIBED: Final[list[Any]] = [
+UNDESCRIBED: Final[tuple[Any, ...]] = (
     DONE,
     {**DONE, "data": {"avatarUrl": 1}},
     {**PICTURE, "more": 1},
     [],
     1,
     "<p>",
-]
+)
 AVATAR, LOCALE = "/api/auth/avatar", "/api/auth/locale"
 EXCHANGES: Final[list[tuple[str, str, Any, int, Any, bool]]] = [
     ("PUT", AVATAR, b"a picture", 200, PICTURE, True),

@@ -71,9 +71,8 @@ async def test_a_failed_sign_in_is_the_same_for_a_name_that_is_not_there(served:
             found.append((response.status_code, DRAWN.sub("drawn", page_text), work))
         else:
             with watch_costs(served) as work:
-                response = await served.api(source).post(
-                    "/api/auth/login", json={"username": username, "password": "wrong"}
-                )
+                body = {"username": username, "password": "wrong"}
+                response = await served.api(source).post("/api/auth/login", json=body)
             found.append((normalize(response), work))
     assert all(each == found[0] for each in found), found
     assert "verify" in str(found[0])

@@ -1,31 +1,13 @@
 """Cookies that an attacker planted in a browser are worth nothing after its user has signed in."""
 
-from http.cookies import SimpleCookie
-
-import httpx
 import pytest
 
 from tests.support.callers import ADMIN_PASSWORD, Browser, expect_refusal, expect_success, form_token_in, sso
 from tests.support.served import Served
+from tests.web.test_browser_session import cookies_of, sign_in_by
 
 PAIR = ("ostiary_access", "ostiary_refresh")
 HTTPS = "https://id.example"
-
-
-async def sign_in_by(browser: Browser, way: str) -> httpx.Response:
-    if way == "page":
-        page = await browser.get("/login", params={"switch": "1"})
-        return await browser.log_in(page)
-    body = {"username": "admin", "password": ADMIN_PASSWORD}
-    return await browser.post("/api/auth/login", json=body)
-
-
-def set_by(response: httpx.Response) -> dict[str, str]:
-    """Return the cookies that an answer sets, with their values."""
-    found = SimpleCookie()
-    for header in response.headers.get_list("set-cookie"):
-        found.load(header)
-    return {name: morsel.value for name, morsel in found.items()}
 
 
 @pytest.mark.parametrize("way", ["page", "interface"])
@@ -39,7 +21,8 @@ async def test_a_planted_session_is_not_the_one_that_is_signed_in(
     victim = served.browser()
     for name in PAIR:
         victim.cookies.set(name, own[name] if planted.startswith("the") else "x" * 43, domain="id.example")
-    issued = set_by(await sign_in_by(victim, way))
+    cookies = cookies_of(await sign_in_by(victim, way))
+    issued = {name: cookie["value"] for name, cookie in cookies.items()}
     assert set(issued) >= set(PAIR)
     assert not set(issued.values()) & {*own.values(), "x" * 43}
     # The attacker with the planted cookies is never the user who signed in after them.
@@ -51,19 +34,6 @@ async def test_a_planted_session_is_not_the_one_that_is_signed_in(
     elif planted.startswith("the"):
         expect_refusal(who, 401, "A1001")
     assert "admin" not in who.text
-
-
-async def test_signing_in_again_in_the_same_browser_ends_the_session_before(served: Served) -> None:
-    browser = served.browser()
-    await sign_in_by(browser, "page")
-    kept = {name: browser.cookies[name] for name in PAIR}
-    await sign_in_by(browser, "page")
-    assert not {browser.cookies[name] for name in PAIR} & set(kept.values())
-    before = served.browser()
-    before.cookies.update(kept)
-    expect_refusal(await before.get("/api/auth/me"), 401, "A1001")
-    assert "/login" in (await before.get("/account")).headers["location"]
-    expect_success(await browser.get("/api/auth/me"))
 
 
 @pytest.mark.parametrize("way", ["switched", "signed out and in"])
@@ -117,8 +87,7 @@ async def test_over_https_a_cookie_without_the_hosts_own_prefix_proves_nothing(s
     # Browsers ignore a cookie of these names without all of these attributes, also when it is deleted.
     left = await own.submit(await own.get("/"), to="/logout")
     deleted = [each for each in left.headers.get_list("set-cookie") if "Max-Age=0" in each]
-    assert {each.partition("=")[0] for each in deleted} == {
-        f"__Host-{name}" for name in (*known, "ostiary_kept", "ostiary_typed", "ostiary_notice")
-    }
+    names = (*known, "ostiary_kept", "ostiary_typed", "ostiary_notice")
+    assert {each.partition("=")[0] for each in deleted} == {f"__Host-{name}" for name in names}
     for each in deleted:
         assert {"Secure", "HttpOnly", "Path=/", "SameSite=Lax"} <= set(each.split("; ")), each

@@ -11,16 +11,8 @@ from tests.support.callers import ADMIN_PASSWORD, REDIRECT_URI, Browser, sso
 from tests.support.connections import DOORS
 from tests.support.served import VARIABLE, Served, rules
 
-BREAKS: Final = {
-    "CR LF": "\r\n",
-    "LF": "\n",
-    "CR": "\r",
-    "escaped": "%0d%0a",
-    "escaped twice": "%250d%250a",
-    "wide": "\u560d\u560a",
-    "line separator": "\u2028",
-    "NUL": "\x00",
-}
+BREAKS: Final = ("\r\n", "\n", "\r", "%0d%0a", "%250d%250a", "\u560d\u560a", "\u2028", "\x00")
+"""Line breaks: as they are, escaped, escaped twice, in wide characters; another line separator, and a NUL."""
 PLANTED: Final = "X-Planted: 1"
 FIELD_VALUE: Final = re.compile(r"[\x20-\x7e\x80-\xff]*")
 
@@ -37,7 +29,7 @@ def nothing_planted(response: httpx.Response) -> None:
 @pytest.mark.parametrize("door", DOORS)
 async def test_no_parameter_of_a_page_becomes_a_field(served: Served) -> None:
     await served.client()
-    for broken in BREAKS.values():
+    for broken in BREAKS:
         sent = f"x{broken}{PLANTED}{broken}{broken}<p>"
         browser, stranger = served.browser(), served.browser()
         await browser.sign_in()
@@ -64,7 +56,7 @@ async def test_no_parameter_of_a_page_becomes_a_field(served: Served) -> None:
 
 @pytest.mark.parametrize("door", DOORS)
 async def test_a_state_comes_back_whole_and_as_one_parameter(served: Served, browser: Browser) -> None:
-    for number, broken in enumerate(BREAKS.values()):
+    for number, broken in enumerate(BREAKS):
         await served.client(f"app{number}")
         state = f"a{broken}{PLANTED}&code=stolen#x"
         page = await browser.get(sso(f"app{number}", state=state))

@@ -20,15 +20,9 @@ from ostiary_web.application.resources.import_rows import MOST_HASHED_IN_A_REQUE
 from ostiary_web.server.brand_color import _rgb, contrast, least_contrast, read_colors
 from ostiary_web.server.setting_values import SettingError
 from ostiary_web.server.settings import Settings
-from tests.support.callers import (
-    Browser,
-    exchange_of,
-    expect_success,
-    form_token_in,
-    sso,
-)
+from tests.support.callers import Browser, exchange_of, expect_success, form_token_in, sso
 from tests.support.files import SHEET, png, sheet_of
-from tests.support.served import Served, in_memory, serving
+from tests.support.served import Served, fill_in, in_memory, serving
 from tests.web.test_gate import Route, routes
 
 MANY: Final = MOST_HASHED_IN_A_REQUEST + 1
@@ -103,37 +97,18 @@ async def named(tmp_path: Path) -> AsyncIterator[tuple[Served, Browser, dict[str
         browser = served.browser(**{"User-Agent": HOSTILE})
         await browser.sign_in()
         [grant] = await api.succeed("GET", "/api/auth/grants")
-        token = await api.succeed(
-            "POST",
-            "/api/auth/tokens",
-            {"name": HOSTILE[:60], "permissions": ["audit.read"], "expiresInDays": 30},
-            status=201,
-        )
-        sheet = [
-            ["username", "name", "password"],
-            *([f"u{each}", HOSTILE, "long enough"] for each in range(MANY)),
-        ]
+        new = {"name": HOSTILE[:60], "permissions": ["audit.read"], "expiresInDays": 30}
+        token = await api.succeed("POST", "/api/auth/tokens", new, status=201)
+        rows = [[f"u{each}", HOSTILE, "long enough"] for each in range(MANY)]
+        sheet = [["username", "name", "password"], *rows]
         run = expect_success(await api.import_sheet("/api/iam/users", sheet, "insert"), 202)
-        places = {
-            "user": user_id,
-            "owner": me,
-            "client": "app",
-            "role": "clerk",
-            "run": run["id"],
-            "session": grant["sessions"][0]["id"],
-            "token": token["id"],
-        }
-        yield served, browser, places
+        places = {"user": user_id, "owner": me, "client": "app", "role": "clerk", "run": run["id"]}
+        yield served, browser, {**places, "session": grant["sessions"][0]["id"], "token": token["id"]}
 
 
 def addresses(route: Route, at: Mapping[str, str]) -> Iterator[str]:
     """Yield the address of a page about each record that it may be about."""
-    path = route.path.replace("<run_id>", at["run"]).replace(
-        "<item_id>/applications", f"{at['owner']}/applications"
-    )
-    for name, part in (("people", "user"), ("clients", "client"), ("roles", "role")):
-        path = path.replace(f"/admin/{name}/<item_id>", f"/admin/{name}/{at[part]}")
-    path = path.replace("<client_id>", at["client"])
+    path = route.path
     if path == "/sso":
         yield sso("asks")
     elif path.startswith("/admin/selected/"):
@@ -142,7 +117,14 @@ def addresses(route: Route, at: Mapping[str, str]) -> Iterator[str]:
     elif path == "/admin/online/end":
         yield f"{path}?selected={at['session']}"
     else:
-        yield path.replace("<session_id>", at["token" if "/tokens/" in path else "session"])
+        parts = {
+            **dict.fromkeys(("clients", "client_id"), at["client"]),
+            "roles": at["role"],
+            "run_id": at["run"],
+        }
+        parts["people"] = at["owner" if "/applications/" in path else "user"]
+        parts["session_id"] = at["token" if "/tokens/" in path else "session"]
+        yield fill_in(path, **parts)
 
 
 async def test_no_page_makes_an_element_of_a_name(named: tuple[Served, Browser, dict[str, str]]) -> None:
@@ -171,16 +153,12 @@ async def test_no_page_makes_an_element_of_what_an_address_says(
 ) -> None:
     _, browser, _ = named
     stranger = named[0].browser()
-    for path, parameter, shows in (
-        ("/admin/clients", "q", True),
-        ("/admin/audit", "clientId", True),
-        ("/admin/online", "clientId", True),
-        ("/admin/clients", "sort", True),
-        ("/admin/clients", "page", True),
-        ("/admin/audit", "atFrom", True),
-        ("/", HOSTILE, True),
+    for path, parameter in (
+        *(("/admin/clients", name) for name in ("q", "sort", "page")),
+        *(("/admin/audit", "clientId"), ("/admin/audit", "atFrom"), ("/admin/online", "clientId")),
+        ("/", HOSTILE),
     ):
-        harmless(await browser.get(path, params={parameter: HOSTILE}), shows=shows)
+        harmless(await browser.get(path, params={parameter: HOSTILE}), shows=True)
     for path, parameter in (("/login", "next"), ("/login", "recovered"), ("/recover", "code"), ("/x", "y")):
         page = await stranger.get(path, params={parameter: f"/{HOSTILE}"})
         Elements(page)
@@ -205,25 +183,15 @@ async def test_no_form_that_is_shown_again_makes_an_element_of_what_was_typed(
         again = await browser.post(path, data={"form_token": token, **values}, headers={"Origin": "null"})
         assert again.status_code in (400, 422), path
         harmless(again, shows=True)
-    for kind, headings in (
-        ("people", ["username", "name"]),
-        ("clients", ["clientId", "name"]),
-        ("roles", ["code", "name"]),
-    ):
-        for mode, row in (
-            ("insert", ["fine", HOSTILE]),
-            ("insert", [HOSTILE, HOSTILE]),
-            ("insert", ["a", "b", HOSTILE]),
-        ):
+    for kind, key in (("people", "username"), ("clients", "clientId"), ("roles", "code")):
+        for row in (["fine", HOSTILE], [HOSTILE, HOSTILE], ["a", "b", HOSTILE]):
             place = f"/admin/{kind}/import"
-            file = {"file": (HOSTILE, sheet_of([[*headings, HOSTILE][: len(row)], row]), SHEET)}
-            values = {"mode": mode, "preview": "true"}
+            file = {"file": (HOSTILE, sheet_of([[key, "name", HOSTILE][: len(row)], row]), SHEET)}
+            values = {"mode": "insert", "preview": "true"}
             harmless(await browser.submit(await browser.get(place), values, to=place, files=file), shows=True)
     stranger = served.browser()
-    for path, values in (
-        ("/login", {"username": HOSTILE, "password": "x"}),
-        ("/recover", {"phone": HOSTILE}),
-    ):
+    typed = {"/login": {"username": HOSTILE, "password": "x"}, "/recover": {"phone": HOSTILE}}
+    for path, values in typed.items():
         harmless(await stranger.submit(await stranger.get(path), values, to=path), shows=True)
 
 

@@ -46,8 +46,7 @@ NOT_REGISTERED = [*_BY_WORD.split(), " https://app.example/callback", "https://a
 
 async def test_nothing_but_a_registered_address_gets_a_code(served: Served) -> None:
     await served.client(redirectUris=[REDIRECT_URI, LOCAL], autoApproveScopes=["user.read"])
-    api, browser = await served.administrator(), served.browser()
-    await browser.sign_in()
+    api, browser = await served.administrator(), await served.sign_in_browser()
     for address in (REDIRECT_URI, LOCAL):
         sent = await browser.get(sso(redirect_uri=address))
         assert sent.headers["location"].startswith(f"{address}?code="), "the flow itself works"
@@ -86,9 +85,8 @@ async def snippets_for(served: Served, address: str) -> list[str]:
     await served.client("app", redirectUris=[address])
     browser = await served.sign_in_browser()
     page = await browser.get("/admin/clients/app")
-    return [
-        html.unescape(text) for text in re.findall(r'<pre id="snippet-\d+">(.*?)</pre>', page.text, re.DOTALL)
-    ]
+    found = re.findall(r'<pre id="snippet-\d+">(.*?)</pre>', page.text, re.DOTALL)
+    return [html.unescape(text) for text in found]
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
@@ -107,11 +105,9 @@ async def test_the_snippets_give_the_address_to_a_shell_and_to_python_as_one_tex
     assert set(re.findall(r"\$\S", shown)) == {"$C", "$S"}
 
     called = [node for node in ast.walk(ast.parse(by_authlib)) if isinstance(node, ast.Call)]
-    names = {node.func.id for node in called if isinstance(node.func, ast.Name)}
-    assert names == {"OAuth2Session", "generate_token"}
-    [session] = [
-        node for node in called if isinstance(node.func, ast.Name) and node.func.id != "generate_token"
-    ]
-    [given] = [keyword.value for keyword in session.keywords if keyword.arg == "redirect_uri"]
+    named = {node.func.id: node for node in called if isinstance(node.func, ast.Name)}
+    assert named.keys() == {"OAuth2Session", "generate_token"}
+    keywords = named["OAuth2Session"].keywords
+    [given] = [keyword.value for keyword in keywords if keyword.arg == "redirect_uri"]
     assert ast.literal_eval(given) == address
     assert f'"{BASE}/sso"' in by_authlib

@@ -9,7 +9,7 @@ from ostiary_core.model.permissions import Permission
 from ostiary_web.application.browsers import agent_name
 from ostiary_web.texts.en_us import LANGUAGE as ENGLISH
 from ostiary_web.texts.zh_cn import LANGUAGE as CHINESE
-from tests.support.callers import SOURCE, Api, Registered, expect_success, fields_of
+from tests.support.callers import SOURCE, Api, Registered
 from tests.support.files import rows_of
 from tests.support.people import holder_of
 from tests.support.served import Served
@@ -27,8 +27,7 @@ async def events(api: Api, **query: str) -> list[dict[str, Any]]:
 
 async def refresh(served: Served, client: Registered, tokens: dict[str, Any], agent: str) -> dict[str, Any]:
     api = served.api(**{"User-Agent": agent})
-    form = {"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"]}
-    answer: dict[str, Any] = (await api.service("token", client, **form)).json()
+    answer: dict[str, Any] = (await api.refresh(client, tokens["refresh_token"])).json()
     return answer
 
 
@@ -45,11 +44,10 @@ def explain(session_id: str) -> str:
 # --- events
 
 
-async def test_an_event_has_who_what_when_and_the_request_behind_it(served: Served) -> None:
+async def test_an_event_has_who_what_when_and_the_request_behind_it(served: Served, api: Api) -> None:
     app = await served.client()
-    root = await served.administrator()
 
-    [registered] = await events(root, kind="client-registered")
+    [registered] = await events(api, kind="client-registered")
 
     drawn = {name: registered[name] for name in ("id", "traceId", "userAgent", "changes", "actorSessionId")}
     of_tokens = ("actorToken", "actorFingerprint")
@@ -59,7 +57,7 @@ async def test_an_event_has_who_what_when_and_the_request_behind_it(served: Serv
         **dict.fromkeys(nothing),
         "at": iso_time(served.clock.now()),
         "kind": "client-registered",
-        "actorId": (await root.succeed("GET", "/api/auth/me"))["id"],
+        "actorId": (await api.succeed("GET", "/api/auth/me"))["id"],
         "actorName": "admin",
         "target": "client:app",
         "clientId": app.client_id,
@@ -68,7 +66,7 @@ async def test_an_event_has_who_what_when_and_the_request_behind_it(served: Serv
     }
     assert registered["id"].isdigit()
     assert registered["userAgent"].startswith("python-httpx")
-    assert await events(root, traceId=registered["traceId"]) == [registered]
+    assert await events(api, traceId=registered["traceId"]) == [registered]
 
 
 async def test_events_are_narrowed_by_client_user_session_kind_and_time(served: Served) -> None:
@@ -83,24 +81,17 @@ async def test_events_are_narrowed_by_client_user_session_kind_and_time(served: 
     session_id = (await events(root, kind="pair-rotated"))[0]["sessionId"]
 
     of_the_session = await events(root, sessionId=session_id)
-    assert [(event["kind"], event["earlierAt"]) for event in of_the_session] == [
-        ("code-used", None),
-        ("session-started", None),
-        ("pair-rotated", None),
-    ]
+    kinds = ["code-used", "session-started", "pair-rotated"]
+    assert [event["kind"] for event in of_the_session] == kinds
+    assert {event["earlierAt"] for event in of_the_session} == {None}
     assert {event["userId"] for event in await events(root, userId=anna)} == {anna}
     assert {event["clientId"] for event in await events(root, clientId="app")} == {"app"}
     assert await events(root, userId="nobody") == []
     late = await events(root, atFrom=before, kind="session-started")
     assert [event["at"] for event in late] == sorted(event["at"] for event in late)
     assert await events(root, atTo="2020-01-01") == []
-    both = await served.api().request(
-        "GET",
-        EVENTS,
-        params=[("kind", "pair-rotated"), ("kind", "code-used")],
-        headers={"Authorization": f"Bearer {root.token}"},
-    )
-    assert [event["kind"] for event in expect_success(both)["items"]] == ["pair-rotated", "code-used"]
+    both = await root.succeed("GET", EVENTS, params=[("kind", "pair-rotated"), ("kind", "code-used")])
+    assert [event["kind"] for event in both["items"]] == ["pair-rotated", "code-used"]
 
 
 async def test_events_are_narrowed_by_who_did_it_from_where_to_which_role_and_by_text(served: Served) -> None:
@@ -127,14 +118,6 @@ async def test_events_are_narrowed_by_who_did_it_from_where_to_which_role_and_by
     assert await kinds(q="SHOP", actorId=me) == await kinds(q="nothing has this") == []
 
 
-async def test_every_bad_parameter_is_named(api: Api) -> None:
-    query = {"kind": "refused", "sort": "kind", "atFrom": "yesterday", "scope": "x", "page": "0"}
-
-    failure = await api.fail(400, "A0401", "GET", EVENTS, params=query)
-
-    assert sorted(fields_of(failure)) == sorted(query)
-
-
 async def test_a_kind_can_be_asked_for_if_it_is_kept(api: Api) -> None:
     for kind in FactKind:
         response = await api.call("GET", EVENTS, params={"kind": kind.value})
@@ -156,10 +139,8 @@ async def test_a_change_says_each_field_before_and_after_and_no_whole_number(ser
     ]
     sheet = await root.call("GET", f"{EVENTS}/export", params={"kind": "user-changed"})
     [headings, cells] = rows_of(sheet.content)
-    assert dict(zip(headings, cells, strict=True))["What changed"].splitlines() == [
-        "Telephone: — → ***78",
-        "Roles: — → super_admin",
-    ]
+    changes = "Telephone: — → ***78\nRoles: — → super_admin"
+    assert dict(zip(headings, cells, strict=True))["What changed"] == changes
     [session] = await events(root, kind="session-started", clientId="app")
     life = await root.succeed("GET", explain(session["sessionId"]))
     disabled = [{"field": "enabled", "before": True, "after": False}]
@@ -192,9 +173,8 @@ async def test_a_replay_is_explained_with_both_times_and_both_user_agents(served
     assert set(life) == {*told, "steps", "text", "nearMisses", "expiresAt"}
     assert {name: life[name] for name in told} == told
     *before, ended = life["steps"]
-    assert [(step["kind"], step["delayMs"]) for step in before] == [
-        *(("issued", None), ("rotated", None), ("retried", 5_000))
-    ]
+    steps = [("issued", None), ("rotated", None), ("retried", 5_000)]
+    assert [(step["kind"], step["delayMs"]) for step in before] == steps
     assert [before[0]["at"], before[1]["at"], ended["earlierAt"]] == [iso_time(issued_at), *[first_use] * 2]
     assert (ended["kind"], ended["at"], ended["delayMs"]) == ("ended", iso_time(replayed_at), 31_000)
     assert (ended["userAgent"], ended["earlierUserAgent"]) == ("thief/9", "app/1")

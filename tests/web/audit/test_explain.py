@@ -146,14 +146,10 @@ def recover(tale: Tale) -> None:
 
 
 def accept_invitation(tale: Tale) -> None:
-    invited = e.InvitationMade(
-        caller=caller_of(tale.world.login("root")),
-        user_id=tale.world.user_ids["alice"],
-        entropy=asks.fresh_entropy(),
-    )
-    [decision] = tale.world.store.turn([invited], tale.world.now, [None])
-    assert isinstance(decision.reply, InvitationIssued)
-    tale.ask(e.InvitationAccepted(token=decision.reply.token, new_password_hash=asks.hash_of("newer")))
+    caller, alice = caller_of(tale.world.login("root")), tale.world.user_ids["alice"]
+    invited = e.InvitationMade(caller=caller, user_id=alice, entropy=asks.fresh_entropy())
+    token = tale.world.when(invited).then(InvitationIssued).token
+    tale.ask(e.InvitationAccepted(token=token, new_password_hash=asks.hash_of("newer")))
 
 
 def enter_wrong_passwords(tale: Tale) -> None:
@@ -247,6 +243,12 @@ def without_the_trail(end: Callable[[Tale], object]) -> Callable[[Tale], None]:
 
 
 RECOVERY_CODE = Secret("abcd-efgh-jkmn-pqrs")
+PASSWORD_ENTERED: dict[str, Any] = {"verified_against": asks.hash_of("right"), "password_matches": True}
+
+
+def own_factor(tale: Tale) -> dict[str, Any]:
+    """Sign alice in, and return the fields of an event about her own second factor."""
+    return {"caller": caller_of(tale.world.login()), "user_id": tale.world.user_ids["alice"]}
 
 
 def give_second_factor(tale: Tale) -> None:
@@ -262,9 +264,8 @@ def give_second_factor(tale: Tale) -> None:
 
 def set_up_second_factor(tale: Tale) -> None:
     key = tale.world.policy.second_factor_key
-    own: dict[str, Any] = {"caller": caller_of(tale.world.login()), "user_id": tale.world.user_ids["alice"]}
-    entered: dict[str, Any] = {"verified_against": asks.hash_of("right"), "password_matches": True}
-    tale.ask(e.SecondFactorBegun(**own, **entered, entropy=Entropy(bytes(32))), BROWSER)
+    own = own_factor(tale)
+    tale.ask(e.SecondFactorBegun(**own, **PASSWORD_ENTERED, entropy=Entropy(bytes(32))), BROWSER)
     [factor] = tale.world.store.fetch(Table.SECOND_FACTOR, [own["user_id"]])
     assert isinstance(factor, SecondFactor)
     code = one_time_password(derive_second_factor(key, factor.salt), step_at(tale.world.now))
@@ -272,16 +273,9 @@ def set_up_second_factor(tale: Tale) -> None:
 
 
 def remove_second_factor(tale: Tale) -> None:
-    login = tale.world.login()
+    own = own_factor(tale)
     give_second_factor(tale)
-    removal = e.SecondFactorRemoved(
-        caller=caller_of(login),
-        user_id=tale.world.user_ids["alice"],
-        verified_against=asks.hash_of("right"),
-        password_matches=True,
-        code=RECOVERY_CODE,
-    )
-    tale.ask(removal, BROWSER)
+    tale.ask(e.SecondFactorRemoved(**own, **PASSWORD_ENTERED, code=RECOVERY_CODE), BROWSER)
 
 
 def reset_second_factor(tale: Tale) -> None:
@@ -290,14 +284,10 @@ def reset_second_factor(tale: Tale) -> None:
 
 
 def end_personal_token(tale: Tale) -> None:
-    caller = caller_of(tale.world.login("root"))
-    fields = {"name": "deploys", "permissions": ["audit.read"], "expiresInDays": 30}
-    made = e.PersonalTokenCreated(
-        caller=caller, fields=fields, user_agent=BROWSER, source="198.51.100.5", entropy=Entropy(bytes(32))
-    )
-    tale.ask(made, BROWSER)
+    login = tale.world.login("root")
+    tale.ask(asks.personal_token(login, permissions=["audit.read"]), BROWSER)
     tale.session = tale.world.the_session(SessionKind.PERSONAL_TOKEN)
-    tale.ask(e.OwnSessionEnded(caller=caller, session_id=tale.session.session_id), BROWSER)
+    tale.ask(e.OwnSessionEnded(caller=caller_of(login), session_id=tale.session.session_id), BROWSER)
 
 
 def revoke(tale: Tale) -> None:
@@ -416,11 +406,8 @@ def test_a_session_is_explained_as_it_is_written_down(name: str) -> None:
     assert explanation.actor_ids <= {tale.world.user_ids["root"]}
     assert bool(explanation.actor_ids) == ("root" in list_texts(tale)[-1])
     shown = repr(explanation) + "".join(list_texts(tale))
-    assert all(
-        line.strip().isprintable() and len(line) < 500
-        for part in list_texts(tale)
-        for line in part.split("\n")
-    )
+    lines = "\n".join(list_texts(tale)).split("\n")
+    assert all(line.strip().isprintable() and len(line) < 500 for line in lines)
     for secret in (tale.code, tale.first.access_token, tale.first.refresh_token):
         assert secret is not None
         assert secret.reveal() not in shown
@@ -436,21 +423,14 @@ def test_entries_of_earlier_releases_show_the_command_line_by_having_no_request(
     earlier = replace(ended, actor_id=None)
     assert ended.is_by_operator
     assert earlier.is_by_operator
-    for other in (
-        {"trace_id": "trace"},
-        {"actor_id": "root"},
-        {"fact": None},
-    ):
+    for other in ({"trace_id": "trace"}, {"actor_id": "root"}, {"fact": None}):
         assert not replace(earlier, **other).is_by_operator, other
 
 
 def test_every_ending_there_is_has_its_story_and_no_other_is_written_down() -> None:
     assert set(sections()) == {*STORIES, *STRICT}
-    endings = {
-        text.partition("\n")[0].removeprefix("ended, ")
-        for text in sections().values()
-        if text.startswith("ended, ")
-    }
+    states = [text.partition("\n")[0] for text in sections().values()]
+    endings = {state.removeprefix("ended, ") for state in states if state.startswith("ended, ")}
     assert endings == {why.value for why in ENDINGS}
     assert set(SESSION_ENDINGS) <= set(ENDINGS)
     page = (Path(__file__).parents[3] / "docs" / "explain.md").read_text()

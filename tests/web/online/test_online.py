@@ -11,19 +11,13 @@ from ostiary_core.model.reply import Reply
 from ostiary_net.turns.turns import ListQuery
 from ostiary_web.application.resources.online import force_out_everybody
 from tests.rows import row
-from tests.support.callers import (
-    ADMIN_PASSWORD,
-    SOURCE,
-    Api,
-    Browser,
-    Registered,
-    expect_success,
-)
-from tests.support.people import browser_of, holder_of
+from tests.support.callers import SOURCE, Api, Browser, Registered
+from tests.support.people import browser_of, holder_of, sign_in
 from tests.support.served import Served
 from tests.support.stores import origin
 
 PATH = "/api/monitor/online-users"
+ANNA = ("anna", "anna's password")
 T = TypeVar("T")
 
 
@@ -46,27 +40,19 @@ async def test_login_and_oauth_sessions_are_listed_with_who_whence_and_until_whe
     app = await served.client()
     await served.user("anna")
     served.clock.wait(10)
-    await served.tokens(app, "anna", "anna's password")
+    await served.tokens(app, *ANNA)
 
     by_kind = {item["kind"]: item for item in await list_sessions(api, username="anna")}
 
     assert set(by_kind) == {"login", "oauth"}
     oauth = by_kind["oauth"]
-    assert {name: oauth[name] for name in ("username", "name", "clientId", "scope", "ip")} == {
-        "username": "anna",
-        "name": "Anna Ng",
-        "clientId": "app",
-        "scope": "user.read",
-        "ip": SOURCE,
-    }
+    shown = {"username": "anna", "name": "Anna Ng", "clientId": "app", "scope": "user.read", "ip": SOURCE}
+    assert {name: oauth[name] for name in shown} == shown
     assert oauth["userAgent"].startswith("python-httpx")
     assert oauth["signedInAt"] == oauth["lastSeenAt"] < oauth["expiresAt"]
     assert oauth["signedInAt"].endswith("Z")
-    assert set(oauth) == {
-        *("id", "kind", "username", "name", "clientId", "scope", "ip", "userAgent"),
-        "tokenName",
-        *("signedInAt", "lastSeenAt", "expiresAt"),
-    }
+    others = {"id", "kind", "userAgent", "tokenName", "signedInAt", "lastSeenAt", "expiresAt"}
+    assert set(oauth) == {*shown, *others}
     assert by_kind["login"]["clientId"] == "console"
 
 
@@ -77,13 +63,12 @@ async def test_login_and_oauth_sessions_are_listed_with_who_whence_and_until_whe
 async def test_one_session_ends_at_once_and_the_others_stand(served: Served) -> None:
     app = await served.client()
     await served.user("anna")
-    first = await served.tokens(app, "anna", "anna's password")
+    first = await served.tokens(app, *ANNA)
     watcher = await holder_of(served, Permission.ONLINE_LIST, Permission.ONLINE_KILL)
     [ended] = await list_sessions(watcher, kind="oauth")
     served.clock.wait(1)
-    second = await served.tokens(app, "anna", "anna's password")
-    by_login = served.api()
-    await by_login.sign_in("anna", "anna's password")
+    second = await served.tokens(app, *ANNA)
+    by_login = await sign_in(served, *ANNA)
 
     await watcher.succeed("DELETE", f"{PATH}/{ended['id']}")
 
@@ -100,7 +85,7 @@ async def test_one_session_ends_at_once_and_the_others_stand(served: Served) -> 
 async def test_of_several_sessions_one_that_has_ended_meanwhile_is_no_error(served: Served, api: Api) -> None:
     await served.user("anna")
     for _ in range(2):
-        await served.api().sign_in("anna", "anna's password")
+        await served.api().sign_in(*ANNA)
     ids = [session["id"] for session in await list_sessions(api, username="anna")]
     browser = await served.sign_in_browser()
     asked = await browser.get("/admin/online/end", params={"selected": ids})
@@ -111,15 +96,12 @@ async def test_of_several_sessions_one_that_has_ended_meanwhile_is_no_error(serv
 
 # --- the end of all sessions of a client, and of all sessions
 
-ANNA = ("anna", "anna's password")
-
 
 async def test_all_of_a_client_ends_and_nothing_else_does(served: Served, api: Api) -> None:
     app, other = await served.client(), await served.client("other")
     await served.user("anna")
     kept = await served.tokens(other, *ANNA)
-    browser, place = served.browser(), "/admin/clients/app/force-out"
-    await browser.sign_in()
+    browser, place = await served.sign_in_browser(), "/admin/clients/app/force-out"
     for by_page in (False, True):
         ended = await served.tokens(app, *ANNA)
         if by_page:
@@ -140,10 +122,9 @@ async def test_the_end_of_all_sessions_signs_out_its_administrator_too(
     app = await served.client()
     await served.user("anna")
     pair = await served.tokens(app, *ANNA)
-    holder, theirs, here = await holder_of(served, *Permission), served.browser(), served.browser()
-    await theirs.sign_in("holder", "the holder's")
+    holder, here = await holder_of(served, *Permission), await served.sign_in_browser()
+    theirs = await served.sign_in_browser("holder", "the holder's")
     assert "/admin/online/end-all" not in (await theirs.get("/admin/online")).text
-    await here.sign_in()
     [session] = await list_sessions(api, kind="oauth")
     if by_page:
         assert "/admin/online/end-all" in (await here.get("/admin/online")).text
@@ -160,8 +141,8 @@ async def test_the_end_of_all_sessions_signs_out_its_administrator_too(
     assert (await here.get("/account")).headers["location"].startswith("/login")
     root = await served.administrator()
     assert [item["username"] for item in await list_sessions(root)] == ["admin"]
-    told = await root.call("GET", "/api/audit/events", params={"kind": "client-sessions-ended"})
-    entries = [(item["clientId"], item["why"]) for item in expect_success(told)["items"]]
+    trail = await root.succeed("GET", "/api/audit/events", params={"kind": "client-sessions-ended"})
+    entries = [(item["clientId"], item["why"]) for item in trail["items"]]
     assert sorted(entries) == [(name, "everybody_forced_out") for name in ("app", "console", "mobile")]
     explained = await root.succeed("GET", f"/api/audit/sessions/{session['id']}/explain")
     assert explained["steps"][-1]["actorId"] == (await root.succeed("GET", "/api/auth/me"))["id"]
@@ -259,11 +240,8 @@ async def test_a_client_has_as_many_sessions_as_its_reader_may_see(served: Serve
     await served.tokens(app)
     reader = await holder_of(served, *(each for each in Permission))
     root = await served.administrator()
-    for api, name, password, seen in (
-        (reader, "holder", "the holder's", 1),
-        (root, "admin", ADMIN_PASSWORD, 3),
-    ):
-        browser = await served.sign_in_browser(name, password)
+    for api, credentials, seen in ((reader, ("holder", "the holder's"), 1), (root, (), 3)):
+        browser = await served.sign_in_browser(*credentials)
         assert await read_pages(browser) == [str(seen)] * 4
         sessions = await api.succeed("GET", "/api/oauth/clients/app/sessions")
         assert (sessions["total"], len(sessions["items"])) == (seen, seen)
@@ -275,8 +253,7 @@ async def test_a_client_has_as_many_sessions_as_its_reader_may_see(served: Serve
 
 async def test_the_page_offers_no_end_that_would_be_refused(served: Served) -> None:
     await served.administrator()
-    await holder_of(served, Permission.ONLINE_LIST, Permission.ONLINE_KILL)
-    browser = await served.sign_in_browser("holder", "the holder's")
+    browser = await browser_of(served, Permission.ONLINE_LIST, Permission.ONLINE_KILL)
     page = (await browser.get("/admin/online")).text
     assert page.count("/admin/online/end?selected=") == 2, "two of one's own, and none of the administrator"
     page = (await (await served.sign_in_browser()).get("/admin/online")).text
