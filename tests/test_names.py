@@ -202,8 +202,8 @@ def test_names_and_first_lines_of_campaigns_are_plain() -> None:
     assert [" ".join(map(str, each)) for each in list_offenders(CAMPAIGNS)] == []
 
 
-def test_docstrings_and_comments_of_campaigns_are_plain() -> None:
-    paths = sorted(path for room in CAMPAIGNS for path in (ROOT / room).rglob("*.py"))
+def test_docstrings_and_comments_of_tests_and_campaigns_are_plain() -> None:
+    paths = sorted(path for room in PROOF for path in (ROOT / room).rglob("*.py"))
     unclear = [
         f"{path.relative_to(ROOT)}:{line} {word!r} in: {' '.join(text.split())}"
         for path in paths

@@ -25,7 +25,7 @@ def userinfo(token: str, *fields: str) -> bytes:
     return request(USERINFO, "", bearer, *fields, method="GET", authorized=False)
 
 
-def typed(body: str, parameters: bytes) -> bytes:
+def of_type(body: str, parameters: bytes) -> bytes:
     """Return an introspection whose content type has parameters."""
     return request(INTROSPECT, body).replace(b"coded\r", b"coded" + parameters + b"\r")
 
@@ -62,10 +62,10 @@ ASKED = {
     "profile by Basic": request(USERINFO, method="GET"),
     "keep-alive": request(INTROSPECT, "token=x", "Connection: Keep-Alive"),
     "two user agents": request(TOKEN, "grant_type=x", "User-Agent: a", "User-Agent: b"),
-    "type with a parameter": typed(f"token={HOUSE.access}", b" ; x=y"),
-    "type with a charset": typed(f"token={HOUSE.access}", b' ; charset="UTF-8"'),
-    "type with another charset": typed("token=x", b" ; charset=utf-16"),
-    "another charset and more than ASCII": typed("token=x&x=\xe9", b" ; charset=ISO-8859-1"),
+    "type with a parameter": of_type(f"token={HOUSE.access}", b" ; x=y"),
+    "type with a charset": of_type(f"token={HOUSE.access}", b' ; charset="UTF-8"'),
+    "type with another charset": of_type("token=x", b" ; charset=utf-16"),
+    "another charset and more than ASCII": of_type("token=x&x=\xe9", b" ; charset=ISO-8859-1"),
     "content coding": request(INTROSPECT, "token=x", "Content-Encoding: gzip"),
     "no content coding": request(INTROSPECT, f"token={HOUSE.access}", "Content-Encoding: identity"),
     "two content types": request(TOKEN, "grant_type=x", "Content-Type: text/plain"),
@@ -95,7 +95,7 @@ ELSEWHERE = {
     "odd but good field": request(INTROSPECT, "token=x", "x_y.z!: \t a \t"),
     "Latin-1": request(INTROSPECT, "token=x", "User-Agent: caf\xe9"),
     "empty field": request(INTROSPECT, "token=x", "X: "),
-    "type with a tab": typed("token=x", b"\t;\tcharset=utf-8"),
+    "type with a tab": of_type("token=x", b"\t;\tcharset=utf-8"),
 }
 
 _REST = b"GET /api/auth/me HTTP/1.1\r\nHost: id.example\r\n\r\n"

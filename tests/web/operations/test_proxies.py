@@ -156,7 +156,7 @@ def behind(
 ) -> Iterator[tuple[Machine, str]]:
     """Run a server behind a proxy, at a path of it; yield its machine and the address for callers.
 
-    A server at `/` is not told its address: it learns from the proxy that its callers use TLS.
+    A server at `/` has no setting for its address: it learns from the proxy that its callers use TLS.
     """
     inside = f"127.0.0.1:{free_port()}"
     (folder / "proxy").mkdir()
