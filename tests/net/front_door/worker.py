@@ -11,16 +11,8 @@ from functools import partial
 
 import trio
 
-from ostiary_net.front_door import (
-    AddressError,
-    Guard,
-    ServerFailed,
-    lifeline,
-    patch_hypercorn,
-    serve,
-    serving,
-    supervise,
-)
+from ostiary_net import front_door
+from ostiary_net.front_door import Guard, lifeline, serving
 from ostiary_net.front_door.limits import DoorLimits, Receive, Scope, Send
 from tests.net.front_door.application import answer_lifespan, refusal
 
@@ -54,17 +46,21 @@ def main(how: str, bind: str, graceful_seconds: str = "0.2") -> int:
     try:
         if how.startswith("supervise"):
             worker = [sys.executable, "-m", __spec__.name, how.partition("-")[2] or "serve"]
-            return supervise(worker, bind=bind, workers=2, graceful_seconds=1, on_listening=tell)
+            return front_door.supervise(worker, bind=bind, workers=2, graceful_seconds=1, on_listening=tell)
         serving.FORCE_EXIT_SECONDS = 0.2  # type: ignore[misc]
         app = Guard(partial(application, how), LIMITS)
-        trio.run(partial(serve, app, bind=bind, graceful_seconds=float(graceful_seconds), on_listening=tell))
-    except (AddressError, ServerFailed) as error:
+        trio.run(
+            partial(
+                front_door.serve, app, bind=bind, graceful_seconds=float(graceful_seconds), on_listening=tell
+            )
+        )
+    except (front_door.AddressError, front_door.ServerFailed) as error:
         print(error, file=sys.stderr)
         return 1
     return 0
 
 
-patch_hypercorn()  # the product's module for plain Hypercorn does so too
+front_door.patch_hypercorn()  # the product's module for plain Hypercorn does so too
 app = Guard(partial(application, "serve"), LIMITS)
 
 if __name__ == "__main__":

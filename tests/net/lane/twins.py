@@ -156,6 +156,7 @@ class Opened:
 async def open_twin(
     *,
     lane: bool,
+    has_shortcut: bool = False,
     app: Application | None = None,
     limits: DoorLimits = LIMITS,
     kind: Kind = Kind.MEMORY,
@@ -181,9 +182,10 @@ async def open_twin(
             await quart(scope, receive, send)
 
         guarded = Guard(app or web, replace(limits, **changed))
-        if lane:
-            guarded.started = replace(start_door(service, guarded.limits, has_lane=True), shortcut=None)
-            assert guarded.started.open_connection is not None
+        if lane or has_shortcut:
+            started = start_door(service, guarded.limits, has_lane=lane)
+            assert (started.open_connection is not None) == lane
+            guarded.started = started if has_shortcut else replace(started, shortcut=None)
         door = Opened(guarded, service, clock, nursery, WorkerContext(None), kind)
         yield door
         nursery.cancel_scope.cancel()
@@ -194,19 +196,22 @@ async def open_twin(
 def at_both(pieces: Sequence[bytes], **changed: Any) -> tuple[Heard, Heard]:
     """Return the answers of the lane and of plain ASGI, masked.
 
-    The lane is asked over a connection that rests and over one whose task reads, and answers both alike.
+    The lane is asked over a connection that rests and over one whose task reads, plain ASGI with and without
+    the shortcut to the four operations; each pair answers alike.
     """
 
-    async def ask(lane: bool, kind: Kind) -> Heard:
-        async with open_twin(lane=lane, kind=kind, **changed) as door:
+    async def ask(**how: Any) -> Heard:
+        async with open_twin(**how, **changed) as door:
             line = door.connect()
             await line.say(*pieces)
             heard = await line.hear()
         return Heard(mask_answer(heard.data), heard.closed)
 
     async def ask_all() -> tuple[Heard, Heard]:
-        resting, reading = await ask(True, Kind.SOCKETS), await ask(True, Kind.MEMORY)
+        resting, reading = await ask(lane=True, kind=Kind.SOCKETS), await ask(lane=True)
         assert resting == reading
-        return resting, await ask(False, Kind.MEMORY)
+        short, plain = await ask(lane=False, has_shortcut=True), await ask(lane=False)
+        assert short == plain
+        return resting, plain
 
     return trio.run(ask_all, clock=MockClock(autojump_threshold=0))

@@ -1,10 +1,7 @@
 """A store behind PgBouncer, which lends one connection of the database to many of ours."""
 
-import os
 import shutil
-import subprocess
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import count
@@ -23,6 +20,7 @@ from ostiary_core.model.decision import Insert
 from ostiary_core.model.records import Role, Table
 from ostiary_core.model.reply import UserKnown
 from ostiary_net.postgres import PostgreSQLStore
+from tests.net.postgres.test_surroundings import wait_for
 from tests.support.processes import Cluster, free_port
 from tests.support.stores import at_once, live, registration_of
 from tests.support.story import START
@@ -33,7 +31,7 @@ _numbers = count()
 class Pooler:
     """A PgBouncer in front of a cluster, and databases of the cluster that are empty."""
 
-    def __init__(self, cluster: Cluster, folder: Path, program: str, mode: str) -> None:
+    def __init__(self, cluster: Cluster, folder: Path, mode: str) -> None:
         self.cluster = cluster
         self.port = free_port()
         (folder / "users").write_text('"ostiary" ""\n')
@@ -47,47 +45,24 @@ class Pooler:
         )
         if cluster.owner:
             shutil.chown(folder, "postgres")
-        self._process = subprocess.Popen(
-            [*cluster.owner, program, "-q", str(folder / "ini")],
-            cwd="/",
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
 
     def made_database(self) -> str:
         """Return the address of an empty database through the pooler, once it answers."""
         name = f"pooled_{next(_numbers)}"
         self.cluster.execute(f"CREATE DATABASE {name}")
         address = f"postgresql://ostiary@127.0.0.1:{self.port}/{name}"
-        until = time.monotonic() + 30
-        while True:
-            try:
-                psycopg.connect(address).close()
-            except psycopg.OperationalError:
-                if time.monotonic() > until:
-                    raise
-                time.sleep(0.05)
-            else:
-                return address
-
-    def stop(self) -> None:
-        self._process.terminate()
-        self._process.wait(30)
+        wait_for(address, "SELECT 1")
+        return address
 
 
 @pytest.fixture(params=["transaction", "session"])
-def pooler(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[Pooler]:
-    program = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-    if program is None:
-        if "pgbouncer" in os.environ.get("OSTIARY_TEST_REQUIRE", ""):
-            pytest.fail("OSTIARY_TEST_REQUIRE names pgbouncer, and there is none")
-        pytest.skip("no pgbouncer: install pgbouncer")
+def pooler(
+    request: pytest.FixtureRequest, cluster: Cluster, start_pgbouncer: Callable[[Path], None]
+) -> Iterator[Pooler]:
     with TemporaryDirectory() as folder:
-        made = Pooler(cluster, Path(folder), program, request.param)
-        try:
-            yield made
-        finally:
-            made.stop()
+        made = Pooler(cluster, Path(folder), request.param)
+        start_pgbouncer(Path(folder) / "ini")
+        yield made
 
 
 @pytest.mark.parametrize("pooler", ["transaction"], indirect=True)

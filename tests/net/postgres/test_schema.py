@@ -143,10 +143,7 @@ def test_the_schema_has_the_columns_of_the_class(
     columns: dict[str, dict[str, tuple[str, bool]]], name: str, kind: type[Any]
 ) -> None:
     expected = {
-        column: (
-            "boolean" if column in BOOLEANS else TYPES[type_],
-            null,
-        )
+        column: ("boolean" if column in BOOLEANS else TYPES[type_], null)
         for column, (type_, null) in read_columns(kind).items()
     }
     assert columns[name] == expected

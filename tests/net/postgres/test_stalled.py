@@ -106,10 +106,7 @@ def refusing(port: int) -> Iterator[list[None]]:
 
 
 def test_a_store_looks_for_its_database_again_and_again_logs_once_why_and_finds_it(cluster: Cluster) -> None:
-    with (
-        PostgreSQLStore(cluster.address, keeps_time=False, wait_seconds=1.5) as store,
-        capture_logs() as log,
-    ):
+    with PostgreSQLStore(cluster.address, keeps_time=False, wait_seconds=1.5) as store, capture_logs() as log:
         cluster.stop("fast")
         with refusing(cluster.port) as refused:
             for name in ("meanwhile", "and again"):

@@ -4,7 +4,7 @@ import json
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -90,11 +90,13 @@ def test_an_archive_that_fails_is_a_fault(cluster: Cluster, tmp_path: Path) -> N
     [("session", "auto", ""), ("transaction", "auto", "fine"), ("transaction", "on", "warning")],
 )
 def test_a_pooler_that_lends_by_transaction_must_not_be_given_prepared_statements(
-    mode: str, prepared: str, level: str, cluster: Cluster, tmp_path: Path
+    mode: str,
+    prepared: str,
+    level: str,
+    cluster: Cluster,
+    tmp_path: Path,
+    start_pgbouncer: Callable[[Path], None],
 ) -> None:
-    program = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin")
-    if program is None:
-        pytest.skip("no pgbouncer: install it")
     port = free_port()
     settings = Path(shutil.copy(FILES / "pgbouncer.ini", cluster.folder))
     text = settings.read_text().replace("6432", str(port)).replace("port=5000", f"port={cluster.port}")
@@ -102,14 +104,10 @@ def test_a_pooler_that_lends_by_transaction_must_not_be_given_prepared_statement
     text = text.replace("ostiary = host", "postgres = user=ostiary host").replace("= session", f"= {mode}")
     settings.write_text(text)
     settings.chmod(0o644)
-    pooler = subprocess.Popen([*cluster.owner, program, "-q", str(settings)])
-    try:
-        address = f"postgresql://ostiary@127.0.0.1:{port}/postgres"
-        wait_for(address, "SELECT 1")
-        findings = find_levels(tmp_path, address, DATABASE_PREPARED_STATEMENTS=prepared)
-        assert findings.get("pooler", ("",))[0] == level
-        with psycopg.connect(address, autocommit=True) as stranger:
-            assert stranger.execute("SHOW statement_timeout").fetchone() == ("0",)
-    finally:
-        pooler.terminate()
-        pooler.wait(20)
+    start_pgbouncer(settings)
+    address = f"postgresql://ostiary@127.0.0.1:{port}/postgres"
+    wait_for(address, "SELECT 1")
+    findings = find_levels(tmp_path, address, DATABASE_PREPARED_STATEMENTS=prepared)
+    assert findings.get("pooler", ("",))[0] == level
+    with psycopg.connect(address, autocommit=True) as stranger:
+        assert stranger.execute("SHOW statement_timeout").fetchone() == ("0",)

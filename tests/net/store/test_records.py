@@ -60,9 +60,7 @@ def _key_of(record: Record) -> dict[str, object]:
     return {name: getattr(record, name) for name in TABLES[record.table].key}
 
 
-def test_a_password_hash_of_another_system_is_found_until_there_is_none(
-    durable_store: ContractStore,
-) -> None:
+def test_a_password_hash_of_another_system_is_found_until_there_is_none(durable_store: ContractStore) -> None:
     assert isinstance(durable_store, SQLStore)
     ours = "$argon2id$v=19$m=8,t=1,p=1$"
     given = {"none": None, "ours": f"{ours}c2FsdA$aGFzaA", "theirs": "$2b$12$x"}

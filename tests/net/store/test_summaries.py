@@ -54,12 +54,7 @@ def count_trail(store: ContractStore) -> Tallies:
 def test_each_entry_is_counted_once(store: ContractStore) -> None:
     now = Instant(live(store) + 2 * MINUTE_MS)
     expected = count_trail(store)
-    assert {key.what for key in expected} >= {
-        Metric.STARTED,
-        Metric.REFRESHED,
-        Metric.RETRIED,
-        Metric.ENDED,
-    }
+    assert {key.what for key in expected} >= {Metric.STARTED, Metric.REFRESHED, Metric.RETRIED, Metric.ENDED}
     counts = [*iter(lambda: store.count_entries(now, 3), 0)]
     assert (sum(counts), max(counts)) == (len(store.audit()), 3)
     assert everything(store) == expected
