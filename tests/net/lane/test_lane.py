@@ -53,6 +53,15 @@ async def test_a_plain_request_never_reaches_the_application(opened: Door, data:
     assert not any(entry["event"] == "unexpected error" for entry in log)
 
 
+@pytest.mark.parametrize("name", ["query", "escaped path", "wrong method", "a browser's cookie"])
+async def test_the_shortcut_leaves_requests_of_another_form_to_the_application(
+    opened: Door, name: str
+) -> None:
+    async with opened(lane=False, has_shortcut=True, app=nobody) as door:
+        line = await door.call(ELSEWHERE[name])
+        assert (await line.hear()).data.startswith(b"HTTP/1.1 500")
+
+
 async def counting(asked: list[str], scope: Scope, receive: Receive, send: Send) -> None:
     asked.append(scope["path"])
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"4")]})
