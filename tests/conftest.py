@@ -62,25 +62,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 LONGEST: Final = (
-    "web/browser/test_every_page.py",
-    "test_packaging.py",
-    "net/postgres/test_processes.py",
-    "fuzz/test_selftest.py",
-    "net/front_door/test_processes.py",
-    "web/test_malformed.py",
-    "web/operations/test_proxies.py",
-    "net/postgres/test_stalled.py",
-    "web/resources/test_hostile_sheets.py",
-    "net/store/test_conformance.py",
-    "test_book.py",
-    "web/operations/test_storage.py",
-    "web/api_document/test_against_a_server.py",
-    "fuzz/simulation/test_same_trace.py",
-    "fuzz/test_mutants.py",
-    "clients/test_python.py",
-    "web/operations/test_backup.py",
-    "net/postgres/test_rolling_restart.py",
-    "test_docs.py",
+    *("web/browser/test_every_page.py", "test_packaging.py", "net/postgres/test_processes.py"),
+    *("fuzz/test_selftest.py", "net/front_door/test_processes.py", "web/test_malformed.py"),
+    *("web/operations/test_proxies.py", "net/postgres/test_stalled.py"),
+    *("web/resources/test_hostile_sheets.py", "net/store/test_conformance.py", "test_book.py"),
+    *("web/operations/test_storage.py", "web/api_document/test_against_a_server.py"),
+    *("fuzz/simulation/test_same_trace.py", "fuzz/test_mutants.py", "clients/test_python.py"),
+    *("web/operations/test_backup.py", "net/postgres/test_rolling_restart.py", "test_docs.py"),
 )
 """Files that take longest: begun first, so that at the end no worker waits for another."""
 

@@ -1,6 +1,5 @@
 """Users prove who they are again before they give power, in every session of their own (READINGS 57)."""
 
-from base64 import b32decode
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -12,18 +11,16 @@ from ostiary_core.model.decision import Decision
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.instant import later
-from ostiary_core.model.one_time_password import one_time_password, step_at
 from ostiary_core.model.permissions import ALL_PERMISSIONS
 from ostiary_core.model.policy import SecondFactorFor
 from ostiary_core.model.reply import (
     AccountKnown,
-    Done,
     IdentityConfirmed,
     LoginIssued,
     PersonalTokenIssued,
     Refused,
-    SecondFactorOffered,
 )
+from tests.core.test_second_factor import Holder
 from tests.support import asks
 from tests.support.asks import caller_of, hash_of
 from tests.support.story import World, client, given, user
@@ -99,24 +96,8 @@ def world() -> World:
         *(user("keeper", roles=("keeper",)), user("bob", roles=("clerk",), phone="+8613800000000")),
         policy=POLICY,
     )
-    set_up_factor(made, "bob")
+    Holder(made, username="bob").set_up()
     return made
-
-
-def set_up_factor(world: World, name: str, login: LoginIssued | None = None) -> bytes:
-    """Set up a second factor for a user; return its secret."""
-    caller, user_id = caller_of(login or world.login(name)), world.user_ids[name]
-    begun = e.SecondFactorBegun(
-        caller=caller,
-        user_id=user_id,
-        verified_against=hash_of("right"),
-        password_matches=True,
-        entropy=asks.fresh_entropy(),
-    )
-    secret = b32decode(world.when(begun).then(SecondFactorOffered).secret.reveal())
-    code = Secret(one_time_password(secret, step_at(world.now)))
-    world.when(e.SecondFactorConfirmed(caller=caller, user_id=user_id, code=code)).then(Done)
-    return secret
 
 
 def prove(
@@ -216,12 +197,12 @@ def test_the_fifth_wrong_proof_ends_everything(world: World) -> None:
 
 def test_a_second_factor_alone_proves_its_user_and_five_wrong_codes_end_everything(world: World) -> None:
     login = world.login("keeper")
-    secret = set_up_factor(world, "keeper", login)
+    keeper = Holder(world, login, username="keeper").set_up()
     world.wait(WINDOW)
     refused = prove(world, login).reply
     assert isinstance(refused, Refused)
     assert [(fault.path, fault.rule) for fault in refused.faults] == [("code", FieldRule.REQUIRED)]
-    right = one_time_password(secret, step_at(world.now))
+    right = keeper.code().reveal()
     assert prove(world, login, None, right).reply == IdentityConfirmed(later(world.now, WINDOW))
     for _ in range(4):
         assert prove(world, login, None, right).reply == Refused(Why.SECOND_FACTOR_WRONG)
@@ -251,7 +232,7 @@ def test_a_user_who_must_set_up_a_second_factor_first_proves_nothing_before(worl
     login = world.login("keeper")
     world.policy = world.store.policy = replace(POLICY, require_second_factor=SecondFactorFor.ADMINISTRATORS)
     assert prove(world, login).reply == Refused(Why.SECOND_FACTOR_REQUIRED)
-    set_up_factor(world, "keeper", login)
+    Holder(world, login, username="keeper").set_up()
     assert prove(world, login, "right", None).reply != Refused(Why.SECOND_FACTOR_REQUIRED)
 
 

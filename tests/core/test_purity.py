@@ -104,12 +104,6 @@ import os.path
 from datetime import datetime\ndatetime.now()
 from datetime import date\nx = date.today
 import random
-from secrets import token_bytes
-import uuid
-import socket
-import threading
-import asyncio
-import logging
 import trio
 import functools
 from ostiary_net.runtime.clock import Clock

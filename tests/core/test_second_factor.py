@@ -33,16 +33,17 @@ NO_CODE = Secret("000000")
 
 
 @dataclass
-class Alice:
-    """A user, her authenticator, and the browser in which she is signed in."""
+class Holder:
+    """A user with an authenticator, and the browser in which the user is signed in."""
 
     world: World
     login: LoginIssued | None = None
     offered: SecondFactorOffered | None = None
+    username: str = "alice"
 
     @property
     def user_id(self) -> str:
-        return self.world.user_ids["alice"]
+        return self.world.user_ids[self.username]
 
     @property
     def caller(self) -> e.SignedIn:
@@ -50,7 +51,7 @@ class Alice:
         return caller_of(self.login)
 
     def code(self, steps_aside: int = 0) -> Secret:
-        """Return the code that her authenticator shows so many steps after this one."""
+        """Return the code that the authenticator shows so many steps after this one."""
         assert self.offered is not None
         secret = b32decode(self.offered.secret.reveal())
         return Secret(one_time_password(secret, step_at(self.world.now) + steps_aside))
@@ -62,9 +63,9 @@ class Alice:
     def begin(self, password: str = "right") -> Outcome:
         return self._ask(e.SecondFactorBegun, **_prove(password), entropy=asks.fresh_entropy())
 
-    def set_up(self, steps_aside: int = 0) -> "Alice":
-        """Sign in, and take a second factor into use by the code of this step."""
-        self.login = self.world.login()
+    def set_up(self, steps_aside: int = 0) -> "Holder":
+        """Sign in, unless it is done, and take a second factor into use by the code of this step."""
+        self.login = self.login or self.world.login(self.username)
         self.offered = self.begin().then(SecondFactorOffered)
         self.confirm(self.code(steps_aside)).then(Done)
         return self
@@ -116,7 +117,7 @@ class Alice:
         return not isinstance(reply, Refused)
 
     def expect_ending(self, why: Why) -> None:
-        """Expect that all her sessions ended just now, for this reason."""
+        """Expect that all sessions of the user ended just now, for this reason."""
         user = self.world.user()
         assert (user.epoch_why, user.epoch_at) == (why, self.world.now)
 
@@ -135,16 +136,16 @@ def _prove(password: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def alice() -> Alice:
+def alice() -> Holder:
     """A user with a second factor, whose code of the present step is still good."""
-    return Alice(given(policy=POLICY)).set_up(-1)
+    return Holder(given(policy=POLICY)).set_up(-1)
 
 
 @pytest.fixture
-def keeper() -> Alice:
+def keeper() -> Holder:
     """A user with a second factor who may change accounts."""
     may_change = asks.role("keeper", "iam.user.update")
-    return Alice(given(may_change, asks.user(roles=("keeper",)), policy=POLICY)).set_up()
+    return Holder(given(may_change, asks.user(roles=("keeper",)), policy=POLICY)).set_up()
 
 
 # --- setting up
@@ -152,13 +153,13 @@ def keeper() -> Alice:
 
 def test_no_code_is_asked_for_until_a_first_one_confirms_the_offer() -> None:
     world = given(policy=POLICY)
-    alice = Alice(world, world.login())
+    alice = Holder(world, world.login())
     alice.confirm(NO_CODE).then_refused(Why.NOT_FOUND)
     alice.begin("wrong").then_refused(Why.CURRENT_PASSWORD_WRONG, changes=["update user"])
     first = alice.begin().then(SecondFactorOffered, changes=["insert second factor"], facts=[])
     alice.offered = alice.begin().then(SecondFactorOffered, changes=["update second factor"], facts=[])
     assert first.secret.reveal() != alice.offered.secret.reveal()
-    elsewhere, kept = Alice(world, world.login()), alice.factor()
+    elsewhere, kept = Holder(world, world.login()), alice.factor()
     assert (kept.revision, len(kept.recovery_digests), kept.confirmed_at) == (2, 10, None)
     wrong = alice.confirm(alice.recovery_code())
     wrong.then_refused(Why.SECOND_FACTOR_WRONG, changes=["update second factor"])
@@ -175,15 +176,15 @@ def test_no_code_is_asked_for_until_a_first_one_confirms_the_offer() -> None:
     alice.confirm(alice.code(1)).then_refused(Why.SECOND_FACTOR_EXISTS)
 
 
-def test_an_offer_is_of_the_user_who_is_signed_in(alice: Alice) -> None:
+def test_an_offer_is_of_the_user_who_is_signed_in(alice: Holder) -> None:
     alice.world.given(asks.user("bob"))
-    Alice(alice.world, alice.world.login("bob")).begin().then_refused(Why.NOT_SIGNED_IN)
+    Holder(alice.world, alice.world.login("bob")).begin().then_refused(Why.NOT_SIGNED_IN)
 
 
 # --- at sign-in
 
 
-def test_a_code_with_a_ticket_signs_in_once(alice: Alice) -> None:
+def test_a_code_with_a_ticket_signs_in_once(alice: Holder) -> None:
     ticket, confirmed_at, why = alice.ticket(), alice.factor().confirmed_at, Why.SIGN_IN_CODE_WRONG
     wrong = alice.enter(ticket, NO_CODE)
     wrong.then_refused(why, changes=["update second factor"])
@@ -199,14 +200,14 @@ def test_a_code_with_a_ticket_signs_in_once(alice: Alice) -> None:
     [fact] = entered.decision.facts
     assert (fact.user_id, fact.user_agent) == (alice.user_id, asks.BROWSER)
     assert alice.world.user().last_sign_in_at == alice.world.now
-    assert Alice(alice.world, login).is_signed_in()
+    assert Holder(alice.world, login).is_signed_in()
     assert alice.is_signed_in(), "a sign-in ends nothing"
     assert alice.factor().confirmed_at == confirmed_at
     alice.enter(ticket, alice.code(1)).then_refused(Why.SIGN_IN_EXPIRED)
 
 
 @pytest.mark.parametrize("used", [0, 1])
-def test_a_used_ticket_ends_those_before_it_and_none_after_it(alice: Alice, used: int) -> None:
+def test_a_used_ticket_ends_those_before_it_and_none_after_it(alice: Holder, used: int) -> None:
     """Let a user sign in in two browsers at once: the earlier ticket must be used first."""
     tickets = []
     for _ in range(2):
@@ -221,7 +222,7 @@ def test_a_used_ticket_ends_those_before_it_and_none_after_it(alice: Alice, used
     "used, entered, is_right", [(0, 0, False), (0, 1, True), (1, 0, False), (1, 1, False), (0, 2, False)]
 )
 def test_a_step_that_was_used_and_those_before_it_are_used_up(
-    alice: Alice, used: int, entered: int, is_right: bool
+    alice: Holder, used: int, entered: int, is_right: bool
 ) -> None:
     alice.enter(alice.ticket(), alice.code(used)).then(LoginIssued)
     alice.world.wait(0.001)  # a ticket is of an instant
@@ -230,7 +231,7 @@ def test_a_step_that_was_used_and_those_before_it_are_used_up(
 
 
 @pytest.mark.parametrize("waited, is_good", [(5 * MINUTE - 0.001, True), (5 * MINUTE, False)])
-def test_a_ticket_is_good_for_five_minutes(alice: Alice, waited: float, is_good: bool) -> None:
+def test_a_ticket_is_good_for_five_minutes(alice: Holder, waited: float, is_good: bool) -> None:
     ticket = alice.ticket()
     alice.world.wait(waited)
     if is_good:
@@ -240,7 +241,7 @@ def test_a_ticket_is_good_for_five_minutes(alice: Alice, waited: float, is_good:
         outcome.then_refused(Why.SIGN_IN_EXPIRED)
 
 
-def test_a_ticket_ends_with_everything_else_of_its_user_and_cannot_be_made_up(alice: Alice) -> None:
+def test_a_ticket_ends_with_everything_else_of_its_user_and_cannot_be_made_up(alice: Holder) -> None:
     ticket = alice.ticket()
     for forged in (
         replace(ticket, signature=bytes(32)),
@@ -255,7 +256,7 @@ def test_a_ticket_ends_with_everything_else_of_its_user_and_cannot_be_made_up(al
 
 
 def test_a_right_password_with_another_hash_of_it_keeps_the_hash_before_the_code_is_asked_for(
-    alice: Alice,
+    alice: Holder,
 ) -> None:
     asked = alice.world.when(asks.sign_in(new_password_hash="a stronger hash"))
     asked.then(SecondFactorAsked, changes=["update user"])
@@ -271,7 +272,7 @@ def test_a_user_who_must_have_a_second_factor_sets_it_up_with_the_ticket(require
     role = asks.role("desk", "audit.read")
     roles = ("desk",) if required is SecondFactorFor.ADMINISTRATORS else ()
     world = given(client(), role, asks.user(roles=roles), asks.user("bob"), policy=policy)
-    alice = Alice(world)
+    alice = Holder(world)
     ticket = alice.ticket(set_up_required=True)
     alice.enter(ticket, NO_CODE).then_refused(Why.SIGN_IN_EXPIRED)
     alice.offered = alice.begin_at_sign_in(ticket).then(SecondFactorOffered, changes=["insert second factor"])
@@ -299,7 +300,7 @@ def test_a_user_who_must_have_a_second_factor_sets_it_up_with_the_ticket(require
 # --- wrong codes
 
 
-def test_five_wrong_codes_within_a_quarter_of_an_hour_make_one_wait(alice: Alice) -> None:
+def test_five_wrong_codes_within_a_quarter_of_an_hour_make_one_wait(alice: Holder) -> None:
     ticket = alice.ticket()
     begun = alice.world.now
     alice.enter_wrong(ticket)
@@ -324,7 +325,7 @@ def test_five_wrong_codes_within_a_quarter_of_an_hour_make_one_wait(alice: Alice
 
 
 @pytest.mark.parametrize("by_recovery_code", [False, True])
-def test_a_right_code_takes_the_wrong_ones_back(alice: Alice, by_recovery_code: bool) -> None:
+def test_a_right_code_takes_the_wrong_ones_back(alice: Holder, by_recovery_code: bool) -> None:
     for number in range(2):
         ticket = alice.ticket()
         for _ in range(4):
@@ -337,7 +338,7 @@ def test_a_right_code_takes_the_wrong_ones_back(alice: Alice, by_recovery_code: 
 # --- recovery codes, removal, another key
 
 
-def test_each_recovery_code_works_once_however_it_is_typed_and_until_there_are_new_ones(alice: Alice) -> None:
+def test_a_recovery_code_works_once_however_it_is_typed_and_until_there_are_new_ones(alice: Holder) -> None:
     typed = Secret(f" {alice.recovery_code().reveal().upper().replace('-', ' ')} ")
     used = [FactKind.RECOVERY_CODE_USED]
     alice.enter(alice.ticket(), typed).then(LoginIssued, facts=[*used, FactKind.SESSION_STARTED])
@@ -358,7 +359,7 @@ def test_each_recovery_code_works_once_however_it_is_typed_and_until_there_are_n
     alice.renew(alice.code()).then(RecoveryCodesDrawn, facts=[FactKind.RECOVERY_CODES_RENEWED])
 
 
-def test_the_owner_learns_how_many_recovery_codes_are_left(alice: Alice) -> None:
+def test_the_owner_learns_how_many_recovery_codes_are_left(alice: Holder) -> None:
     for left in (10, 9):
         assert (
             alice.ask_how_many_are_left().then(SecondFactorKnown, changes=[], facts=[]).recovery_codes_left
@@ -370,7 +371,7 @@ def test_the_owner_learns_how_many_recovery_codes_are_left(alice: Alice) -> None
     alice.ask_how_many_are_left().then_refused(Why.NOT_FOUND, facts=[])
 
 
-def test_removal_ends_every_other_session_and_nothing_is_asked_for_any_more(alice: Alice) -> None:
+def test_removal_ends_every_other_session_and_nothing_is_asked_for_any_more(alice: Holder) -> None:
     elsewhere = alice.enter(alice.ticket(), alice.recovery_code(1)).then(LoginIssued)
     wrong, why = alice.remove(alice.recovery_code(), "wrong"), Why.SECOND_FACTOR_REMOVED
     wrong.then_refused(Why.CURRENT_PASSWORD_WRONG, changes=["update user"])
@@ -380,7 +381,7 @@ def test_removal_ends_every_other_session_and_nothing_is_asked_for_any_more(alic
     told += [(FactKind.USER_SESSIONS_ENDED, why)]
     assert [(fact.kind, fact.why) for fact in removed.decision.facts] == told
     alice.expect_ending(why)
-    assert (alice.is_signed_in(), Alice(alice.world, elsewhere).is_signed_in()) == (True, False)
+    assert (alice.is_signed_in(), Holder(alice.world, elsewhere).is_signed_in()) == (True, False)
     assert alice.find_stored() is None
     alice.world.sign_in().then(LoginIssued)
     for _ in range(2):
@@ -389,7 +390,7 @@ def test_removal_ends_every_other_session_and_nothing_is_asked_for_any_more(alic
         alice.begin().then(SecondFactorOffered)
 
 
-def test_under_another_key_only_recovery_codes_work(alice: Alice) -> None:
+def test_under_another_key_only_recovery_codes_work(alice: Holder) -> None:
     alice.world.policy = alice.world.store.policy = replace(POLICY, second_factor_key=bytes(range(1, 33)))
     alice.enter(alice.ticket(), alice.code()).then_refused(Why.SECOND_FACTOR_KEY_DIFFERENT, facts=[])
     alice.enter(alice.ticket(), alice.recovery_code()).then(LoginIssued)
@@ -399,7 +400,7 @@ def test_under_another_key_only_recovery_codes_work(alice: Alice) -> None:
 
 
 def test_an_administrator_resets_the_second_factor_of_another_which_ends_everything(
-    keeper: Alice,
+    keeper: Holder,
 ) -> None:
     def reset(caller: e.Caller) -> Outcome:
         return keeper.world.when(e.SecondFactorReset(caller=caller, user_id=keeper.user_id))
@@ -420,7 +421,7 @@ def test_an_administrator_resets_the_second_factor_of_another_which_ends_everyth
 
 
 @pytest.mark.parametrize("is_confirmed", [False, True])
-def test_a_second_factor_is_deleted_with_its_user(alice: Alice, is_confirmed: bool) -> None:
+def test_a_second_factor_is_deleted_with_its_user(alice: Holder, is_confirmed: bool) -> None:
     if not is_confirmed:
         alice.remove(alice.recovery_code()).then(Done)
         alice.begin().then(SecondFactorOffered)
@@ -430,7 +431,7 @@ def test_a_second_factor_is_deleted_with_its_user(alice: Alice, is_confirmed: bo
     assert (alice.find_stored(), alice.world.user().has_second_factor) == (None, False)
 
 
-def test_an_unlock_takes_wrong_codes_back_but_not_ones_own(keeper: Alice) -> None:
+def test_an_unlock_takes_wrong_codes_back_but_not_ones_own(keeper: Holder) -> None:
     def unlock(*changes: str) -> None:
         unlocked = keeper.world.when(e.UserUnlocked(caller=e.Operator(), user_id=keeper.user_id))
         unlocked.then(Done, changes=changes, facts=[FactKind.USER_UNLOCKED])

@@ -36,14 +36,10 @@ class InsertOver(MemoryStore):
     """Lets a record be made over another: `INSERT OR REPLACE`."""
 
     def write(self, changes: Sequence[Change]) -> None:
-        kept = [change for change in changes if not (isinstance(change, Insert) and self._over(change))]
-        super().write(kept)
         for change in changes:
             if isinstance(change, Insert):
-                self._tables[change.record.table][change.record.key.id] = change.record
-
-    def _over(self, change: Insert) -> bool:
-        return change.record.key.id in self._tables[change.record.table]
+                self._tables[change.record.table].pop(change.record.key.id, None)
+        super().write(changes)
 
 
 class Unguarded(MemoryStore):
@@ -77,35 +73,12 @@ class OlderAccepted(MemoryStore):
 class CutKeys(MemoryStore):
     """Cuts keys to 66 characters, as a database may do with texts that are longer than their column."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._tables = {table: _Cut(table) for table in Table}
-
-
-class _Cut(dict[Any, Record]):
-    """Records by the beginnings of their keys."""
-
-    def __init__(self, table: Table) -> None:
-        super().__init__()
-        self._table = table
-
-    def _cut(self, identifier: Any) -> str:
-        return identifier_text(Key(self._table, identifier))[:66]
-
-    def __contains__(self, identifier: object) -> bool:
-        return super().__contains__(self._cut(identifier))
-
-    def __getitem__(self, identifier: Any) -> Record:
-        return super().__getitem__(self._cut(identifier))
-
-    def __setitem__(self, identifier: Any, record: Record) -> None:
-        super().__setitem__(self._cut(identifier), record)
-
-    def __delitem__(self, identifier: Any) -> None:
-        super().__delitem__(self._cut(identifier))
-
-    def get(self, identifier: Any, default: Any = None) -> Any:
-        return super().get(self._cut(identifier), default)
+    def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
+        if table is not Table.IDENTIFIER:
+            return super().fetch(table, identifiers)
+        by_cut_key = {identifier_text(record.key)[:66]: record for record in self.records(table)}
+        cut = [identifier_text(Key(table, identifier))[:66] for identifier in identifiers]
+        return [by_cut_key[key] for key in cut if key in by_cut_key]
 
 
 class StaleRead(MemoryStore):
@@ -197,16 +170,12 @@ class DeletesLast(MemoryStore):
     """Writes deletes last: a record that a turn deletes and makes again is gone."""
 
     def turn(self, events: Events, *more: Any) -> list[Decision]:
-        made_again: list[Record] = []
         decisions = super().turn(events, *more)
-        deleted: set[Key] = set()
-        for change in (change for decision in decisions for change in decision.changes):
-            if isinstance(change, Delete):
-                deleted.add(change.before.key)
-            elif isinstance(change, Insert) and change.record.key in deleted:
-                made_again.append(change.record)
-        for record in made_again:
-            self._tables[record.table].pop(record.key.id, None)
+        changes = [change for decision in decisions for change in decision.changes]
+        deleted = {change.before.key for change in changes if isinstance(change, Delete)}
+        for change in changes:
+            if isinstance(change, Insert) and change.record.key in deleted:
+                self._tables[change.record.table].pop(change.record.key.id, None)
         return decisions
 
 

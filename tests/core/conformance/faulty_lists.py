@@ -210,11 +210,9 @@ class NothingExpires(MemoryStore):
     """Never finds the ended sessions that have expired."""
 
     def find_expired(self, kind: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
-        return (
-            ExpiredBatch(())
-            if kind is Expirable.ENDED_SESSIONS
-            else super().find_expired(kind, after, now, limit)
-        )
+        if kind is Expirable.ENDED_SESSIONS:
+            return ExpiredBatch(())
+        return super().find_expired(kind, after, now, limit)
 
 
 class YoungForgotten(MemoryStore):
