@@ -43,7 +43,9 @@ seconds_option = click.option(
 )
 rounds_option = click.option("--rounds", type=POSITIVE, default=16)
 jobs_option = click.option("--jobs", type=NATURAL, default=1, help="processes; 0 is one for each core")
-failures_option = click.option("--failures", type=POSITIVE, default=1, help="stop after so many")
+failures_option = click.option(
+    "--failures", "most_failures", type=POSITIVE, default=1, help="stop after so many"
+)
 selftest_option = click.option("--selftest", is_flag=True, help="plant known faults; each must be caught")
 only_option = click.option(
     "--only", metavar="TEXT", default="", help="with --selftest: whose name has TEXT, or a part, as 2/3"
@@ -90,11 +92,11 @@ def fuzz(context: click.Context, selftest: bool, only: str) -> int:
 @click.option("--world", type=NATURAL, help="only this world of the seed")
 @jobs_option
 @failures_option
-def run_sequences(seed: int, steps: int, world: int | None, jobs: int, failures: int) -> int:
+def run_sequences(seed: int, steps: int, world: int | None, **asked: int) -> int:
     """Run random sequences of clients' and users' steps, judged by the model and the invariants."""
     if world is not None:
         return sequences.run_one(seed, world)
-    return sequences.run(seed, steps, jobs=jobs, most_failures=failures)
+    return sequences.run(seed, steps, **asked)
 
 
 @fuzz.command("replay")
@@ -117,21 +119,10 @@ def _only(option: str) -> Decorator:
     return click.option(option, f"{option[2:]}s", multiple=True, metavar="NAME", help="only this one")
 
 
-def _simulate(
-    home: Any,
-    seed: int,
-    seeds: int,
-    jobs: int,
-    failures: int,
-    trace: Path | None,
-    replay: Path | None,
-    verbose: bool,
-) -> int:
+def _simulate(home: Any, seed: int, seeds: int, trace: Path | None, replay: Path | None, **asked: Any) -> int:
     if replay is not None:
         return _with_file(replay, home.run_again)
-    if seeds == 1:
-        return int(home.run_one(seed, trace))
-    return int(home.run(seed, seeds, jobs=jobs, most_failures=failures, verbose=verbose))
+    return int(home.run_one(seed, trace) if seeds == 1 else home.run(seed, seeds, **asked))
 
 
 campaign(

@@ -102,18 +102,16 @@ class Model:
             faults, recorded = faults or takers, recorded or not faults
         if faults:
             return refuse(",".join(faults), "a batch that is refused in part is refused as a whole"), recorded
-        shown = (
-            given.parts if given.kind is AnswerKind.BATCH else (Answer(AnswerKind.DONE),) * len(call.parts)
-        )
+        unknown = (Answer(AnswerKind.DONE),) * len(call.parts)
+        shown = given.parts if given.kind is AnswerKind.BATCH else unknown
         parts = zip(call.parts, shown, strict=True)
-        held = [user.roles for user in self.realm.users.values()]
+        users = self.realm.users.values()
+        held = [user.roles for user in users]
         self.realm.before_batch = began
         answers = tuple(_apply(self.realm, part, now, one).answer for part, one in parts)
         self.realm.before_batch = None
         done = Answer(AnswerKind.BATCH, parts=answers)
         if moves_roles(call):
-            moved = sum(
-                user.roles != before for user, before in zip(self.realm.users.values(), held, strict=True)
-            )
+            moved = sum(user.roles != before for user, before in zip(users, held, strict=True))
             done = done._replace(noted=(moved,))
         return Verdict(done, "a batch is done whole"), False

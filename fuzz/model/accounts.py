@@ -21,9 +21,8 @@ from fuzz.shared.initial_states import CHOICES
 
 
 def sign_in(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    user = next(
-        (one for one in realm.users.values() if one.username == call.username and not one.deleted), None
-    )
+    named = (one for one in realm.users.values() if one.username == call.username and not one.deleted)
+    user = next(named, None)
     if user is None:
         return refuse("A1002", "wrong user name")
     if call.password == user.password and call.overtaken:
@@ -40,17 +39,9 @@ def sign_in(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 
 def login(realm: Realm, session: Session, now: int, clause: str) -> Verdict:
-    issued = realm.answer_of_session(session, now)
-    user = session.user
-    answer = Answer(
-        AnswerKind.LOGIN,
-        access=issued.access,
-        refresh=issued.refresh,
-        expires_in=issued.expires_in,
-        session_id=issued.session_id,
-        sub=user.user_id if user else None,
-        must_change_password=user is not None and user.must_change_password,
-    )
+    answer = realm.answer_of_session(session, now)._replace(kind=AnswerKind.LOGIN, scope=())
+    if user := session.user:
+        answer = answer._replace(sub=user.user_id, must_change_password=user.must_change_password)
     return Verdict(answer, clause)
 
 

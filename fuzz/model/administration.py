@@ -92,11 +92,8 @@ def register_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         return refuse("A0409", "a user id is never used twice")
     if roles:
         require_power(realm, call, now, ROLES)
-    must_change = bool(call.must_change)
-    realm.users[user_id] = User(
-        user_id, call.username or "", call.password or "", roles=roles, must_change_password=must_change
-    )
-    realm.users[user_id].locale = read_sent(call, "locale", None)
+    user = realm.users[user_id] = User(user_id, call.username or "", call.password or "", roles=roles)
+    user.must_change_password, user.locale = bool(call.must_change), read_sent(call, "locale", None)
     return Verdict(Answer(AnswerKind.USER, sub=user_id, username=call.username), "a new account")
 
 

@@ -64,9 +64,8 @@ def import_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 def settings_of(client: Client, call: Call) -> dict[str, tuple[object, object]]:
     """Return for each field its stored value and the value that the call sends."""
-    return {
-        field: (getattr(client.settings, name), getattr(call, name)) for name, field in CLIENT_FIELDS.items()
-    }
+    settings = client.settings
+    return {field: (getattr(settings, name), getattr(call, name)) for name, field in CLIENT_FIELDS.items()}
 
 
 def change_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:

@@ -15,25 +15,19 @@ from fuzz.model.records import (
 )
 from fuzz.shared.calls import Answer, AnswerKind, Call
 
+Asked = tuple[User, Client, frozenset[str]]
+"""The user of a request, the client, and the requested scope."""
 
-def check_request(realm: Realm, call: Call, now: int) -> tuple[User, Client, frozenset[str]]:
+
+def check_request(realm: Realm, call: Call, now: int) -> Asked:
     user = realm.require_login(call, now)
     challenge = call.challenge or ""
-    if (
-        call.garbled
-        or not call.redirect_uri
-        or len(challenge) != 43
-        or not BASE64URL.issuperset(challenge)
-        or call.method != "S256"
-    ):
+    is_s256 = call.method == "S256" and len(challenge) == 43 and BASE64URL.issuperset(challenge)
+    if call.garbled or not call.redirect_uri or not is_s256:
         raise Refusal(refuse("A0401", "malformed parameters"))
     client = realm.clients.get(call.client_id or "")
-    if (
-        client is None
-        or client.deleted
-        or not client.enabled
-        or "authorization_code" not in client.settings.grants
-    ):
+    is_absent = client is None or client.deleted or not client.enabled
+    if client is None or is_absent or "authorization_code" not in client.settings.grants:
         raise Refusal(refuse("B4001", "client unknown, disabled, built-in or without the grant"))
     if call.redirect_uri not in client.settings.redirect_uris:
         raise Refusal(refuse("B4001", "redirect_uri is not exactly one of the registered addresses"))
@@ -58,28 +52,19 @@ def approve(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user, client, scope = check_request(realm, call, now)
     if must_ask(user, client, scope):
         user.consents[client.client_id] = user.consents.get(client.client_id, frozenset()) | scope
-    return issue_code(realm, call, user, client, scope, now, given, "user approves")
+    return issue_code(realm, call, (user, client, scope), now, given, "user approves")
 
 
 def recall(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user, client, scope = check_request(realm, call, now)
     if must_ask(user, client, scope):
         return Verdict(offer_scope(client, scope, ask=True), "the user must be asked")
-    return issue_code(
-        realm, call, user, client, scope, now, given, "auto-approved or remembered: no question"
-    )
+    clause = "auto-approved or remembered: no question"
+    return issue_code(realm, call, (user, client, scope), now, given, clause)
 
 
-def issue_code(
-    realm: Realm,
-    call: Call,
-    user: User,
-    client: Client,
-    scope: frozenset[str],
-    now: int,
-    given: Answer,
-    clause: str,
-) -> Verdict:
+def issue_code(realm: Realm, call: Call, asked: Asked, now: int, given: Answer, clause: str) -> Verdict:
+    user, client, scope = asked
     user.lets_in.add(client.client_id)
     text = realm.new(given.code)
     realm.codes[text] = Code(client, user, call.redirect_uri or "", call.challenge or "", scope, now)

@@ -7,17 +7,17 @@ from fuzz.model.realm import Realm
 from fuzz.model.records import PROOF_MS, SUPER_ADMINISTRATOR, Refusal, User, refuse
 from fuzz.shared.calls import Call, Face, Verb
 
+_TO_UPDATE_USERS: Final = (
+    *(Verb.CHANGE_USER, Verb.ENABLE_USER, Verb.DISABLE_USER, Verb.RESET_PASSWORD, Verb.RESET_FACTOR),
+    *(Verb.INVITE_USER, Verb.FORCE_OUT_USER, Verb.UNLOCK_USER, Verb.WITHDRAW_FOR),
+)
+_TO_UPDATE_CLIENTS: Final = (
+    *(Verb.CHANGE_CLIENT, Verb.ENABLE_CLIENT, Verb.DISABLE_CLIENT, Verb.FORCE_OUT_CLIENT),
+    *(Verb.RESET_SECRET, Verb.GIVE_SECRET, Verb.END_OLD_SECRET),
+)
 PERMISSION: Final[Mapping[Verb, str]] = {
     Verb.REGISTER_USER: "iam.user.create",
-    Verb.CHANGE_USER: "iam.user.update",
-    Verb.ENABLE_USER: "iam.user.update",
-    Verb.DISABLE_USER: "iam.user.update",
-    Verb.RESET_PASSWORD: "iam.user.update",
-    Verb.RESET_FACTOR: "iam.user.update",
-    Verb.INVITE_USER: "iam.user.update",
-    Verb.FORCE_OUT_USER: "iam.user.update",
-    Verb.UNLOCK_USER: "iam.user.update",
-    Verb.WITHDRAW_FOR: "iam.user.update",
+    **dict.fromkeys(_TO_UPDATE_USERS, "iam.user.update"),
     Verb.DELETE_USER: "iam.user.delete",
     Verb.REGISTER_ROLE: "iam.role.create",
     Verb.CHANGE_ROLE: "iam.role.update",
@@ -25,13 +25,7 @@ PERMISSION: Final[Mapping[Verb, str]] = {
     Verb.END_SESSION: "monitor.online.kill",
     Verb.ACKNOWLEDGE: "monitor.online.list",
     Verb.REGISTER_CLIENT: "oauth.client.create",
-    Verb.CHANGE_CLIENT: "oauth.client.update",
-    Verb.ENABLE_CLIENT: "oauth.client.update",
-    Verb.DISABLE_CLIENT: "oauth.client.update",
-    Verb.RESET_SECRET: "oauth.client.update",
-    Verb.GIVE_SECRET: "oauth.client.update",
-    Verb.FORCE_OUT_CLIENT: "oauth.client.update",
-    Verb.END_OLD_SECRET: "oauth.client.update",
+    **dict.fromkeys(_TO_UPDATE_CLIENTS, "oauth.client.update"),
     Verb.DELETE_CLIENT: "oauth.client.delete",
 }
 SEES_CLIENTS: Final = ("oauth.client.list", "oauth.client.update", "oauth.client.delete")

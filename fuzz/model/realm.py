@@ -80,15 +80,9 @@ class Realm:
         if generation == latest:
             if session.until - now < SECOND_MS:
                 return no_pair
-            shown = not too_wide
-            pair = Pair(
-                access=self.new(given.access) if shown else None,
-                refresh=self.new(given.refresh) if shown else None,
-                scope=session.scope if wanted is None or too_wide else wanted,
-                access_until=min(now + access_seconds * SECOND_MS, session.until),
-                made_at=now,
-                made_for=call.user_agent,
-            )
+            pair = self.make_pair(session, wanted or session.scope, access_seconds, call, now, given)
+            if too_wide:
+                pair.scope, pair.access, pair.refresh = session.scope, None, None
             self.add(session, pair)
             if too_wide:
                 return refuse("invalid_scope", "scope beyond the original: rotated all the same")
@@ -113,9 +107,8 @@ class Realm:
         if pair.access is None:
             pair.access, pair.refresh = self.new(given.access), self.new(given.refresh)
             self.index(session, latest)
-        return Verdict(
-            self.answer_of_session(session, now), "old refresh token presented within 30 s: the same new pair"
-        )
+        answer = self.answer_of_session(session, now)
+        return Verdict(answer, "old refresh token presented within 30 s: the same new pair")
 
     def find_session(self, login: str | None, now: int) -> Session | None:
         """Return the login or personal access token with this text."""
@@ -154,11 +147,9 @@ class Realm:
 
     def requires_factor(self, user: User) -> bool:
         """Whether the operator requires a second factor of this user."""
-        match self.settings.second_factor_of:
-            case "administrators":
-                return any(role == SUPER_ADMINISTRATOR or self.roles[role] for role in user.roles)
-            case of:
-                return of == "everybody"
+        required_of = self.settings.second_factor_of
+        is_administrator = any(role == SUPER_ADMINISTRATOR or self.roles[role] for role in user.roles)
+        return required_of == "everybody" or (required_of == "administrators" and is_administrator)
 
     def begin(
         self,
@@ -182,17 +173,25 @@ class Realm:
             pairs=[],
             proved_at=now,
         )
-        pair = Pair(
-            access=self.new(given.access),
-            refresh=self.new(given.refresh) if session.refreshable else None,
-            scope=scope,
-            access_until=min(now + access_seconds * SECOND_MS, until),
-            made_at=now,
-            made_for=call.user_agent,
-        )
+        pair = self.make_pair(session, scope, access_seconds, call, now, given)
+        pair.refresh = pair.refresh if session.refreshable else None
         self.sessions.append(session)
         self.add(session, pair)
         return session
+
+    def make_pair(
+        self,
+        session: Session,
+        scope: frozenset[str],
+        access_seconds: int,
+        call: Call,
+        now: int,
+        given: Answer,
+    ) -> Pair:
+        access_until = min(now + access_seconds * SECOND_MS, session.until)
+        return Pair(
+            self.new(given.access), self.new(given.refresh), scope, access_until, now, call.user_agent
+        )
 
     def begin_token(
         self, user: User, allows: frozenset[str], seconds: int, now: int, given: Answer

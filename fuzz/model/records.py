@@ -220,10 +220,8 @@ def refuse(error: str, clause: str, *faults: str) -> Verdict:
 
 def is_recorded(verdict: Verdict) -> bool:
     """Whether this refuses for lack of permission or power, not for a faulty form or an absent record."""
-    return (
-        verdict.answer.error in ("A0403", "A1010", "B1001", "B1002", "B1003", "B4010")
-        or verdict == STILL_HELD
-    )
+    of_permissions = ("A0403", "A1010", "B1001", "B1002", "B1003", "B4010")
+    return verdict.answer.error in of_permissions or verdict == STILL_HELD
 
 
 def require_fields_in_order(call: Call, **stored: tuple[object, object]) -> None:

@@ -43,9 +43,8 @@ def redeem(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if fault is not None:
         exchange_failed(realm, code, client)
         return fault
-    code.session = realm.begin(
-        client, code.user, code.scope, client.settings.refresh_seconds, call, now, given
-    )
+    seconds = client.settings.refresh_seconds
+    code.session = realm.begin(client, code.user, code.scope, seconds, call, now, given)
     return Verdict(realm.answer_of_session(code.session, now), "valid code, verifier, client, redirect URI")
 
 

@@ -35,9 +35,8 @@ async def sign_in(connection: Connection, username: str, password: str) -> str:
 
 async def register_client(connection: Connection, login: str, client_id: str) -> str:
     """Register a client and return its secret. Raises as `get`."""
-    return str(
-        (await get(connection, Verb.REGISTER_CLIENT, client_id=client_id, login=login, **SETTINGS)).secret
-    )
+    answer = await get(connection, Verb.REGISTER_CLIENT, client_id=client_id, login=login, **SETTINGS)
+    return str(answer.secret)
 
 
 async def open_session(
@@ -54,25 +53,11 @@ async def open_session(
 def make_approval(login: str | None, client_id: str, verifier: str) -> Call:
     """Return the call that consents, bound to the challenge of a verifier."""
     challenge = urlsafe_b64encode(sha256(verifier.encode()).digest()).rstrip(b"=").decode()
-    return Call(
-        Verb.APPROVE,
-        client_id=client_id,
-        login=login,
-        redirect_uri=REDIRECT_URI,
-        challenge=challenge,
-        method="S256",
-        response_type="code",
-    )
+    asked = Call(Verb.APPROVE, client_id, login=login, redirect_uri=REDIRECT_URI, response_type="code")
+    return asked._replace(challenge=challenge, method="S256")
 
 
 def make_redemption(client_id: str, secret: str, code: str | None, verifier: str) -> Call:
     """Return the call that exchanges a code."""
-    return Call(
-        Verb.REDEEM,
-        client_id=client_id,
-        secret=secret,
-        token=code,
-        redirect_uri=REDIRECT_URI,
-        verifier=verifier,
-        user_agent="tenant",
-    )
+    asked = Call(Verb.REDEEM, client_id, secret, code, redirect_uri=REDIRECT_URI, verifier=verifier)
+    return asked._replace(user_agent="tenant")

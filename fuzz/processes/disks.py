@@ -58,10 +58,7 @@ class Disk:
 
     def break_down(self) -> None:
         """Let the kernel find an error in it and mount it read-only."""
-        found = subprocess.run(
-            ["findmnt", "-no", "SOURCE", self.folder], check=True, capture_output=True, text=True
-        )
-        device = Path(found.stdout.strip()).name
+        device = Path(_run("findmnt", "-no", "SOURCE", str(self.folder)).strip()).name
         Path(f"/sys/fs/ext4/{device}/trigger_fs_error").write_text("1", encoding="utf-8")
 
     def repair(self) -> None:
@@ -72,5 +69,5 @@ class Disk:
         self._mount()
 
 
-def _run(*command: str) -> None:
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+def _run(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout

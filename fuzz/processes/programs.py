@@ -37,9 +37,8 @@ def require_programs() -> None:
     """Raise `UsageError` if a program is missing; it names the missing ones and how to install them."""
     if os.geteuid() != 0:
         raise click.UsageError("only root may make the networks and disks of a cluster")
-    packages = {
-        package for program, package in _PROGRAMS.items() if shutil.which(program, path=_PATH) is None
-    }
+    missing = [program for program in _PROGRAMS if shutil.which(program, path=_PATH) is None]
+    packages = {_PROGRAMS[program] for program in missing}
     if find_postgresql() is None:
         packages.add("postgresql")
     if packages:

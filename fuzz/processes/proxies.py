@@ -12,11 +12,8 @@ class Proxies:
     def __init__(self, programs: Programs) -> None:
         self._programs = programs
         self._host = host = programs.network.here
-        self.addresses = {
-            "HAProxy": f"{host}:5000",
-            "PgBouncer": f"{host}:6432",
-            "PgBouncer by transactions": f"{host}:6433",
-        }
+        ports = {"HAProxy": 5000, "PgBouncer": 6432, "PgBouncer by transactions": 6433}
+        self.addresses = {name: f"{host}:{port}" for name, port in ports.items()}
 
     def start(self, nodes: Sequence[Node]) -> None:
         """Start all three."""

@@ -77,10 +77,8 @@ class Server:
         self._said = self.log.stat().st_size
         self.port = 0
         with self.log.open("ab") as log:
-            plain = self._program[0] == "ostiary_web"
-            program = (
-                ("fuzz.processes.planted", "serve") if plain and VARIABLE in os.environ else self._program
-            )
+            is_planted = self._program[0] == "ostiary_web" and VARIABLE in os.environ
+            program = ("fuzz.processes.planted", "serve") if is_planted else self._program
             environment = {**os.environ, **self._environment}
             self._process = self._launch(program, environment, log.fileno(), self._inherits)
         self.pid = self._process.pid
@@ -171,13 +169,8 @@ class Server:
 
 def parents() -> list[tuple[int, int]]:
     """Return every process with its parent."""
-    found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            fields = _stat(int(entry))
-            if fields:
-                found.append((int(entry), int(fields[1])))
-    return found
+    stats = ((int(entry), _stat(int(entry))) for entry in os.listdir("/proc") if entry.isdigit())
+    return [(pid, int(fields[1])) for pid, fields in stats if fields]
 
 
 def _stat(pid: int) -> list[str]:

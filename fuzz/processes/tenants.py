@@ -54,9 +54,8 @@ class RoamingConnection(Connection):
             raise InvariantBroken(f"{request.target} is not answered within {MOST_SECONDS:.0f} s", PROGRESS)
         if response.status in (500, 503):
             if response.error != "A0500" or not response.json().get("traceId"):
-                raise InvariantBroken(
-                    f"{request.target} is answered {response.status} {response.error}", DOCUMENTED
-                )
+                answer = f"{response.status} {response.error}"
+                raise InvariantBroken(f"{request.target} is answered {answer}", DOCUMENTED)
             self._ledger.report.counts[str(response.status)] += 1
             raise Lost
         return response
@@ -113,8 +112,8 @@ class Tenants:
             tenant = random.choice(self.all)
             if tenant.ended:
                 session = random.choice(tenant.ended)
-                token, secret = random.choice(session.tokens), tenant.secret
-                call = Call(Verb.INTROSPECT, client_id=tenant.client_id, secret=secret, token=token)
+                token = random.choice(session.tokens)
+                call = Call(Verb.INTROSPECT, tenant.client_id, tenant.secret, token)
                 with suppress(Lost):
                     if (await connection.ask(call)).kind is AnswerKind.ACTIVE:
                         raise tenant.violation("a session that ended is back", session)

@@ -186,11 +186,8 @@ class Population:
 
     def try_passwords(self, who: str) -> list[Request]:
         """Return requests with wrong passwords, for each name as often as it need not wait."""
-        tried = (
-            Call(Verb.SIGN_IN, username=username, password="not-their-password")
-            for username in names(who, self.accounts)
-        )
-        return [_request("", call) for call in tried]
+        wrong = Call(Verb.SIGN_IN, password="not-their-password")
+        return [_request("", wrong._replace(username=name)) for name in names(who, self.accounts)]
 
 
 def _request(query: str, call: Call) -> Request:
@@ -219,9 +216,8 @@ def groups(people: Population, samples: int, sign_ins: int) -> Iterator[Group]:
         yield Group("sign-in", kinds, sign_ins)
     for door, query in _DOORS.items() if samples else ():
         for name, verb in (("grant", Verb.CLIENT_CREDENTIALS), ("introspection", Verb.INTROSPECT)):
-            kinds = tuple(
-                Kind(kind, people.try_secrets(verb, query, who, place)) for kind, who, place in _OF_CLIENTS
-            )
+            tried = ((kind, people.try_secrets(verb, query, *wrong)) for kind, *wrong in _OF_CLIENTS)
+            kinds = tuple(Kind(kind, requests) for kind, requests in tried)
             yield Group(f"{name}, {door}", kinds, samples)
         for name, verb in (("introspected token", Verb.INTROSPECT), ("refresh token", Verb.REFRESH)):
             kinds = tuple(
@@ -261,20 +257,17 @@ def measure(connection: Timed, group: Group, random: Random) -> list[dict[str, l
 def judge(group: Group, blocks: Sequence[Mapping[str, Sequence[int]]], most_p: float, again: str) -> Report:
     """Report the comparisons of a group; a kind that differs is a violation, a control fails the run."""
     first, control, *_ = (kind.name for kind in group.kinds)
-    comparisons = {
-        kind.name: compare((block[first], block[kind.name]) for block in blocks) for kind in group.kinds[1:]
-    }
+    others = [kind.name for kind in group.kinds[1:]]
+    comparisons = {each: compare((block[first], block[each]) for block in blocks) for each in others}
     middle = median(nanoseconds for block in blocks for nanoseconds in block[first])
     report = Report(counts=Counter(pairs=group.pairs, requests=group.samples * len(group.kinds)))
     seen = find_least_visible_shift([(block[first], block[control]) for block in blocks], most_p) // 1_000
-    lines = [
-        f"{group.name}: {group.samples:,} of each kind, {first}: {middle / 1_000:,.0f} us, sees {seen:,} us"
-    ]
+    figures = f"{first}: {middle / 1_000:,.0f} us, sees {seen:,} us"
+    lines = [f"{group.name}: {group.samples:,} of each kind, {figures}"]
     for kind in group.kinds[1:]:
         comparison = comparisons[kind.name]
-        differs = comparison.p_value < most_p and (
-            kind.name == control or comparison.effect > comparisons[control].effect
-        )
+        is_larger = kind.name == control or comparison.effect > comparisons[control].effect
+        differs = comparison.p_value < most_p and is_larger
         remark = "" if not differs else "differs" if kind.is_judged else "(differs)"
         detail = f"{kind.name:<32}{describe(comparison)}  {remark}"
         lines.append(f"    {detail}".rstrip())
@@ -297,12 +290,12 @@ def find_least_visible_shift(pairs: Sequence[tuple[Sequence[int], Sequence[int]]
 
     Only powers of two of a microsecond are tried.
     """
-    both = [*pairs], [(control, first) for first, control in pairs]
+
+    def is_visible(pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> bool:
+        return compare((one, [each + shift for each in other]) for one, other in pairs).p_value < most_p
+
     shift = 1_000
-    while any(
-        compare((one, [each + shift for each in other]) for one, other in way).p_value >= most_p
-        for way in both
-    ):
+    while not (is_visible(pairs) and is_visible([(control, first) for first, control in pairs])):
         shift *= 2
     return shift
 

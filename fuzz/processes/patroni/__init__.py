@@ -15,7 +15,8 @@ from fuzz.processes.server import ROOT
 _LOCK: Final = Path(__file__).with_name("requirements.txt")
 _PYTHON: Final = "/usr/bin/python3"
 """The system's Python, which other users may run wherever the campaign's own one lies."""
-_INSTALL_SECONDS: Final = 300
+_SECONDS: Final = 300
+"""Longest time of one command, in seconds: installing Patroni."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +77,6 @@ def _environment() -> Path:
 
 
 def _run(*command: str) -> str:
-    done = subprocess.run(
-        command,
-        cwd=tempfile.gettempdir(),
-        capture_output=True,
-        check=True,
-        text=True,
-        timeout=_INSTALL_SECONDS,
-    )
+    here = tempfile.gettempdir()
+    done = subprocess.run(command, cwd=here, capture_output=True, check=True, text=True, timeout=_SECONDS)
     return done.stdout
