@@ -137,10 +137,8 @@ def list_codes(code: CodeType) -> Iterator[CodeType]:
 def _find_holders(file: str, name: str) -> list[FunctionType]:
     """Return every function object with this file and qualified name, wherever it is referenced."""
     gc.unfreeze()  # the garbage collector does not list frozen objects
-    functions = (each for each in gc.get_objects() if type(each) is FunctionType)
-    return [
-        each for each in functions if (each.__code__.co_filename, each.__code__.co_qualname) == (file, name)
-    ]
+    functions = ((each, each.__code__) for each in gc.get_objects() if type(each) is FunctionType)
+    return [each for each, code in functions if (code.co_filename, code.co_qualname) == (file, name)]
 
 
 TOKEN_LOGGED: Final = Fault(

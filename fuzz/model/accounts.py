@@ -4,8 +4,6 @@ from fuzz.model.permissions import ALL_PERMISSIONS, POWERS, find_allowed, requir
 from fuzz.model.realm import Realm
 from fuzz.model.records import (
     DONE,
-    LOGIN_ACCESS_SECONDS,
-    LOGIN_SECONDS,
     NOT_SIGNED_IN,
     OVERTAKEN,
     WRONG_PASSWORD_MS,
@@ -34,7 +32,7 @@ def sign_in(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         asked = Answer(AnswerKind.ASKED, secret=given.secret, sets_up=not user.has_factor)
         clause = "a password alone gives a ticket" if user.has_factor else "a second factor must be set up"
         return Verdict(asked, clause)
-    session = realm.begin(None, user, frozenset(), LOGIN_SECONDS, call, now, given)
+    session = realm.begin(None, user, frozenset(), call, now, given)
     return login(realm, session, now, "sign-in")
 
 
@@ -49,7 +47,7 @@ def refresh_login(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     held = realm.tokens.get(call.token or "")
     if held is None or held.is_access or held.session.client is not None:
         return refuse("A1001", "the backend's refresh accepts only its own refresh token")
-    verdict = realm.refresh(held, call, LOGIN_ACCESS_SECONDS, now, given)
+    verdict = realm.refresh(held, call, now, given)
     if verdict.answer.error == "A0500":
         return verdict
     if verdict.answer.kind is AnswerKind.REFUSED:

@@ -155,9 +155,8 @@ def change_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         return Verdict(answer_of_user(user), "an account is changed")
     user.phone = phone
     realm.end_all_of(user)
-    return Verdict(
-        answer_of_user(user), "another telephone number by an administrator: all OAuth sessions end"
-    )
+    answer = answer_of_user(user)
+    return Verdict(answer, "another telephone number by an administrator: all OAuth sessions end")
 
 
 def enable_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:

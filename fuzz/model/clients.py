@@ -53,11 +53,9 @@ def import_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         return register_client(realm, made, now, given)
     changed = call._replace(verb=Verb.CHANGE_CLIENT)
     require_import(realm, made, changed, now)
-    if (
-        client is not None
-        and not faults_of(changed)
-        and all(sent is None or sent == stands for stands, sent in settings_of(client, call).values())
-    ):
+    fields = {} if client is None else settings_of(client, call)
+    is_same = all(sent is None or sent == stands for stands, sent in fields.values())
+    if client is not None and is_same and not faults_of(changed):
         return Verdict(DONE, "an import that says what is there already changes nothing")
     return change_client(realm, changed, now, given)
 

@@ -6,6 +6,7 @@ from fuzz.model.records import (
     BASE64URL,
     GRACE_MS,
     LOGIN_ACCESS_SECONDS,
+    LOGIN_SECONDS,
     MUST_CHANGE,
     MUST_SET_UP,
     NOT_SIGNED_IN,
@@ -19,6 +20,7 @@ from fuzz.model.records import (
     Invitation,
     Pair,
     Refusal,
+    Scope,
     Session,
     TextCode,
     Ticket,
@@ -66,7 +68,7 @@ class Realm:
             return None
         return next((one for one in self.users.values() if one.phone == phone and not one.deleted), None)
 
-    def refresh(self, held: Held, call: Call, access_seconds: int, now: int, given: Answer) -> Verdict:
+    def refresh(self, held: Held, call: Call, now: int, given: Answer) -> Verdict:
         """Judge a refresh by the client to which the token was issued."""
         session, generation, _ = held
         if session.ended:
@@ -80,7 +82,7 @@ class Realm:
         if generation == latest:
             if session.until - now < SECOND_MS:
                 return no_pair
-            pair = self.make_pair(session, wanted or session.scope, access_seconds, call, now, given)
+            pair = self.make_pair(session, wanted or session.scope, call, now, given)
             if too_wide:
                 pair.scope, pair.access, pair.refresh = session.scope, None, None
             self.add(session, pair)
@@ -152,16 +154,9 @@ class Realm:
         return required_of == "everybody" or (required_of == "administrators" and is_administrator)
 
     def begin(
-        self,
-        client: Client | None,
-        user: User | None,
-        scope: frozenset[str],
-        seconds: int,
-        call: Call,
-        now: int,
-        given: Answer,
+        self, client: Client | None, user: User | None, scope: Scope, call: Call, now: int, given: Answer
     ) -> Session:
-        access_seconds = LOGIN_ACCESS_SECONDS if client is None else client.settings.access_seconds
+        seconds = LOGIN_SECONDS if client is None else client.settings.refresh_seconds
         until = now + seconds * SECOND_MS
         session = Session(
             session_id=given.session_id,
@@ -173,29 +168,21 @@ class Realm:
             pairs=[],
             proved_at=now,
         )
-        pair = self.make_pair(session, scope, access_seconds, call, now, given)
+        pair = self.make_pair(session, scope, call, now, given)
         pair.refresh = pair.refresh if session.refreshable else None
         self.sessions.append(session)
         self.add(session, pair)
         return session
 
-    def make_pair(
-        self,
-        session: Session,
-        scope: frozenset[str],
-        access_seconds: int,
-        call: Call,
-        now: int,
-        given: Answer,
-    ) -> Pair:
-        access_until = min(now + access_seconds * SECOND_MS, session.until)
+    def make_pair(self, session: Session, scope: Scope, call: Call, now: int, given: Answer) -> Pair:
+        client = session.client
+        seconds = LOGIN_ACCESS_SECONDS if client is None else client.settings.access_seconds
+        access, refresh = self.new(given.access), self.new(given.refresh)
         return Pair(
-            self.new(given.access), self.new(given.refresh), scope, access_until, now, call.user_agent
+            access, refresh, scope, min(now + seconds * SECOND_MS, session.until), now, call.user_agent
         )
 
-    def begin_token(
-        self, user: User, allows: frozenset[str], seconds: int, now: int, given: Answer
-    ) -> Session:
+    def begin_token(self, user: User, allows: Scope, seconds: int, now: int, given: Answer) -> Session:
         """Begin a personal access token: owned by its holder, valid until its end, never refreshed."""
         until = now + seconds * SECOND_MS
         text = given.access or ""

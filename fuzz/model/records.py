@@ -31,6 +31,9 @@ BASE64URL: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 VERIFIER: Final = BASE64URL | frozenset(".~")
 
 
+Scope = frozenset[str]
+
+
 class Verdict(NamedTuple):
     """The required answer, and the sentence of the specification that requires it."""
 

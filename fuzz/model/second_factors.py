@@ -6,7 +6,6 @@ from fuzz.model.permissions import CREDENTIALS, require_power
 from fuzz.model.realm import Realm
 from fuzz.model.records import (
     DONE,
-    LOGIN_SECONDS,
     OVERTAKEN,
     TICKET_MS,
     WRONG_PASSWORD_MS,
@@ -118,7 +117,7 @@ def enter_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if not factor.confirmed:
         factor.confirmed, clause = True, "a first code with the ticket sets up and signs in"
         realm.end_all_of(user)
-    session = realm.begin(None, user, frozenset(), LOGIN_SECONDS, call, now, given)
+    session = realm.begin(None, user, frozenset(), call, now, given)
     return login(realm, session, now, clause)
 
 

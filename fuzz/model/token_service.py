@@ -43,8 +43,7 @@ def redeem(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if fault is not None:
         exchange_failed(realm, code, client)
         return fault
-    seconds = client.settings.refresh_seconds
-    code.session = realm.begin(client, code.user, code.scope, seconds, call, now, given)
+    code.session = realm.begin(client, code.user, code.scope, call, now, given)
     return Verdict(realm.answer_of_session(code.session, now), "valid code, verifier, client, redirect URI")
 
 
@@ -89,7 +88,7 @@ def refresh(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         return refuse("invalid_grant", "refresh token invalid")
     if held.session.client is not client:
         return refuse("invalid_grant", "refresh token of another client: the session is unaffected")
-    return realm.refresh(held, call, client.settings.access_seconds, now, given)
+    return realm.refresh(held, call, now, given)
 
 
 def client_credentials(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
@@ -101,7 +100,7 @@ def client_credentials(realm: Realm, call: Call, now: int, given: Answer) -> Ver
     wanted = frozenset(call.scope or client.settings.scopes)
     if not wanted.issubset(client.settings.scopes):
         return refuse("invalid_scope", "client_credentials scope beyond the registered ones")
-    session = realm.begin(client, None, wanted, client.settings.refresh_seconds, call, now, given)
+    session = realm.begin(client, None, wanted, call, now, given)
     return Verdict(realm.answer_of_session(session, now), "client_credentials: no refresh token, no user")
 
 

@@ -51,12 +51,9 @@ def use_of(call: Call, place: Place | None, now: int, history: History, dead: De
         allowed = session.is_login
     else:
         client = history.clients.get(call.client_id or "")
-        allowed = (
-            client is not None
-            and call.client_id == session.client_id
-            and history.is_authentic(call, now)
-            and "refresh_token" in client.settings.grants
-        )
+        grants = () if client is None else client.settings.grants
+        is_own = call.client_id == session.client_id and history.is_authentic(call, now)
+        allowed = is_own and "refresh_token" in grants
     if not allowed or generation not in session.spent_at or session.number in dead or now >= session.until:
         return Use.NONE
     if generation < max(session.spent_at):

@@ -181,12 +181,8 @@ class InvariantChecker:
         """Mark the code of a failed exchange as void, by an authenticated client (READINGS 18)."""
         client = self.history.clients.get(call.client_id or "")
         code = self.history.code_texts.get(call.token or "")
-        if (
-            code is not None
-            and client is not None
-            and self.history.is_authentic(call, now)
-            and "authorization_code" in client.settings.grants
-        ):
+        grants = () if client is None else client.settings.grants
+        if code is not None and self.history.is_authentic(call, now) and "authorization_code" in grants:
             self.dead.setdefault(code.number, ENDED_STAYS_ENDED)
 
     def _mark_ended(self, sessions: Iterable[KnownSession], why: Invariant) -> None:

@@ -71,11 +71,9 @@ class History:
         self._note_standing(call, answer, place)
         if call.verb is Verb.REDEEM and (code := self.code_texts.get(call.token or "")) is not None:
             code.tried = True
-        if (
-            place is not None
-            and call.verb in (Verb.REFRESH, Verb.REFRESH_LOGIN)
-            and (answer.kind in (AnswerKind.TOKENS, AnswerKind.LOGIN) or answer.error == "invalid_scope")
-        ):
+        is_refresh = call.verb in (Verb.REFRESH, Verb.REFRESH_LOGIN)
+        is_spent = answer.kind in (AnswerKind.TOKENS, AnswerKind.LOGIN) or answer.error == "invalid_scope"
+        if place is not None and is_refresh and is_spent:
             place.session.spent_at.setdefault(place.generation, (now, call.user_agent))
         if call.verb in WITH_A_CODE:
             self._note_code_entered(call, now, answer)
@@ -144,15 +142,11 @@ class History:
         login = self.tokens.get(call.login or "")
         if login is not None:
             login.session.seems_over = answer.error == "A1001"
-        if (
-            place is not None
-            and place.generation == len(place.session.pairs) - 1
-            and place.session.client_id in (None, call.client_id)
-        ):
+        is_latest = place is not None and place.generation == len(place.session.pairs) - 1
+        if place is not None and is_latest and place.session.client_id in (None, call.client_id):
             turned_away = answer.error in ("A1001", "invalid_grant") or answer.kind is AnswerKind.INACTIVE
-            place.session.seems_over = turned_away or (
-                call.verb is Verb.REVOKE and answer.kind is AnswerKind.DONE
-            )
+            is_revoked = call.verb is Verb.REVOKE and answer.kind is AnswerKind.DONE
+            place.session.seems_over = turned_away or is_revoked
 
     def is_authentic(self, call: Call, now: int) -> bool:
         """Whether the client of `call` proved its identity, by the administrator's knowledge."""

@@ -253,12 +253,8 @@ def _client_call(history: History, step: Step, base: Call) -> Call:
         secret = nonsense("wrong secret")
     elif step.twist is Twist.OLD_SECRET and client is not None:
         secret = client.old_secret
-    call = base._replace(
-        client_id=step.client,
-        secret=secret,
-        token=_token(history, step),
-        scope=None if step.scope is None else tuple(one for one in step.scope.split(",") if one),
-    )
+    token, scope = _token(history, step), _scope(step)
+    call = base._replace(client_id=step.client, secret=secret, token=token, scope=scope)
     if step.verb is not Verb.REDEEM:
         return call
     code = history.codes.get(step.token.number) if step.token is not None else None
@@ -272,9 +268,8 @@ def _client_call(history: History, step: Step, base: Call) -> Call:
         verifier = None
     elif step.twist is Twist.OTHER_URI:
         redirect_uri = f"{redirect_uri}/"
-    return call._replace(
-        verifier=verifier, redirect_uri=None if step.twist is Twist.WITHOUT_URI else redirect_uri
-    )
+    uri = None if step.twist is Twist.WITHOUT_URI else redirect_uri
+    return call._replace(verifier=verifier, redirect_uri=uri)
 
 
 def _consent_call(history: History, step: Step, base: Call) -> Call:
@@ -297,7 +292,7 @@ def _consent_call(history: History, step: Step, base: Call) -> Call:
         method=None if twist is Twist.WITHOUT_METHOD else method,
         garbled=_GARBLED.get(twist) if twist is not None else None,
         response_type="token" if twist is Twist.RESPONSE_TYPE_TOKEN else "code",
-        scope=None if step.scope is None else tuple(one for one in step.scope.split(",") if one),
+        scope=_scope(step),
         state=f"state{step.number}" if step.number % 2 else None,
     )
 
@@ -327,6 +322,10 @@ def _uri(history: History, step: Step) -> str:
     client = history.clients.get(step.client or "")
     addresses = client.settings.redirect_uris if client is not None else ()
     return addresses[step.uri % len(addresses)] if addresses else "https://nowhere.example/"
+
+
+def _scope(step: Step) -> tuple[str, ...] | None:
+    return None if step.scope is None else tuple(one for one in step.scope.split(",") if one)
 
 
 def _token(history: History, step: Step) -> str | None:

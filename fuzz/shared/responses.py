@@ -62,11 +62,8 @@ def _service_answer(call: Call, content: dict[str, Any]) -> Answer:
 def _envelope_answer(call: Call, data: Any) -> Answer:
     match call.verb:
         case Verb.USER_INFO:
-            sub, username, fields = (
-                data.get("sub"),
-                data.get("username"),
-                (data.get("name"), None, data.get("locale")),
-            )
+            sub, username = data.get("sub"), data.get("username")
+            fields = (data.get("name"), None, data.get("locale"))
             return Answer(AnswerKind.PROFILE, sub=sub, username=username, profile=fields)
         case Verb.SHOW_ACCOUNT:
             return Answer(

@@ -14,6 +14,8 @@ from fuzz.shared.campaign import LINE_LENGTH, Report
 from fuzz.shared.invariants import Invariant, Violation
 
 SEED = 20_260_101
+Run = Callable[[int], Report]
+"""Function that makes the run with this number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Catch:
         return text[:LINE_LENGTH]
 
 
-def catch(fault: Fault, run: Callable[[int], Report], most_runs: int) -> Catch:
+def catch(fault: Fault, run: Run, most_runs: int) -> Catch:
     """Run with the fault planted until an invariant breaks or a run fails by itself.
 
     A fault that `most_runs` runs do not show survives.
@@ -63,11 +65,7 @@ def choose_faults(only: str, faults: Sequence[Fault]) -> Sequence[Fault]:
 
 
 def run_selftest(
-    only: str,
-    faults: Sequence[Fault],
-    run: Callable[[int], Report],
-    most_runs: int,
-    invariants: Sequence[Invariant] = (),
+    only: str, faults: Sequence[Fault], run: Run, most_runs: int, invariants: Sequence[Invariant] = ()
 ) -> int:
     """Plant the faults that `only` chooses; return 0 if each is caught. `invariants` must each catch one."""
     began = time.monotonic()
@@ -84,8 +82,7 @@ def run_selftest(
         by |= {violation.invariant.number for violation in found.violations}
         print(found, flush=True)
     idle = [str(one) for one in invariants if one.number not in by]
-    print(
-        f"{len(chosen) - missed} of {len(chosen)} faults caught in {time.monotonic() - began:.1f} s"
-        + (f"; none was caught by {', '.join(idle)}" if idle and not only else "")
-    )
+    by_none = f"; none was caught by {', '.join(idle)}" if idle and not only else ""
+    took = f"{time.monotonic() - began:.1f} s"
+    print(f"{len(chosen) - missed} of {len(chosen)} faults caught in {took}{by_none}")
     return 1 if missed else 0

@@ -98,22 +98,11 @@ def _find_slowed_sign_ins(operations: Sequence[Operation], free_guesses: int) ->
     which was known to be right by then.
     """
     free_of_name = max(1, free_guesses // 4)
-    sign_ins = [
-        one
-        for one in operations
-        if one.call.verb in (Verb.SIGN_IN, Verb.ENTER_FACTOR)
-        and one.outcome is not Outcome.NEVER
-        and one.returned is not None
-    ]
+    asked = [one for one in operations if one.call.verb in (Verb.SIGN_IN, Verb.ENTER_FACTOR)]
+    sign_ins = [one for one in asked if one.outcome is not Outcome.NEVER and one.returned is not None]
     renamed = {one.call.user_id for one in operations if one.call.new_username is not None}
-    unlocks = [
-        one
-        for one in operations
-        if one.call.verb is Verb.UNLOCK_USER
-        and one.answer is not None
-        and one.answer.kind is AnswerKind.DONE
-        and one.call.user_id not in renamed
-    ]
+    done = [one for one in operations if one.answer is not None and one.answer.kind is AnswerKind.DONE]
+    unlocks = [one for one in done if one.call.verb is Verb.UNLOCK_USER and one.call.user_id not in renamed]
 
     def may_wait(one: Operation, unlocks: Sequence[Operation]) -> bool:
         others = [other for other in sign_ins if _counts_against(other, one)]
@@ -136,12 +125,9 @@ def _find_slowed_sign_ins(operations: Sequence[Operation], free_guesses: int) ->
             for other in sign_ins
         )
 
+    slowed = [one for one in sign_ins if one.answer is not None and one.answer.error == "A1003"]
     return {
-        one.number
-        for one in sign_ins
-        if one.answer is not None
-        and one.answer.error == "A1003"
-        and (may_wait(one, unlocks) or (may_wait(one, ()) and has_just_looked(one)))
+        one.number for one in slowed if may_wait(one, unlocks) or (may_wait(one, ()) and has_just_looked(one))
     }
 
 
@@ -200,9 +186,8 @@ def _secrets_used(model: Model, operations: Sequence[Operation], witness: Witnes
     current = [client.secret for client in model.realm.clients.values()]
     known = {digest_of(text): text for text in (*received, *current)}
     for number, (moment, now, event) in enumerate(witness.secrets_used):
-        call = Call(
-            Verb.NOTE_SECRET_USE, event.client_id, known.get(event.digest), waited_ms=now - event.used_at
-        )
+        secret = known.get(event.digest)
+        call = Call(Verb.NOTE_SECRET_USE, event.client_id, secret, waited_ms=now - event.used_at)
         noted = Operation(-1 - number, 0, call, 0, 0, "", moment, now, 0.0)
         noted.returned, noted.outcome = moment + 1, Outcome.ANSWERED
         noted.answer = Answer(AnswerKind.DONE)

@@ -16,13 +16,16 @@ MOST_TRIES: Final = 6_000
 _BREADTHS: Final = (1, 2, math.inf)
 """Numbers of departures from the witness's order to allow: more than one is seldom needed."""
 
+Numbers = frozenset[int]
+"""Operations by their numbers."""
+
 
 @dataclass
 class Tries:
     """The limit of a search, and its record of tried states."""
 
     left: int = MOST_TRIES
-    in_vain: set[tuple[frozenset[int], frozenset[int], float, bytes]] = field(default_factory=set)
+    in_vain: set[tuple[Numbers, Numbers, float, bytes]] = field(default_factory=set)
     """States from which no order was found (G. Lowe, Testing for linearizability, 2017).
 
     Each is: the events still to come, those held back, the departures left, and the model's state. Orders
@@ -79,12 +82,7 @@ def _ends(event: Event) -> float:
 
 
 def _explore(
-    model: Model,
-    events: list[Event],
-    reach: int,
-    swerves: float,
-    tries: Tries,
-    held_back: frozenset[int] = frozenset(),
+    model: Model, events: list[Event], reach: int, swerves: float, tries: Tries, held: Numbers = frozenset()
 ) -> bool:
     """Search depth first; any event may come next that began before all remaining ones were answered.
 
@@ -99,12 +97,12 @@ def _explore(
             return True
         reach = place + 1
     to_come = frozenset(event.operation.number for event in events)
-    here = to_come, held_back, swerves, sha256(pickle.dumps(model)).digest()
+    here = to_come, held, swerves, sha256(pickle.dumps(model)).digest()
     if here in tries.in_vain:
         return False
     limit = min(map(_ends, events), default=math.inf)
     ready = [event for event in events if event.operation.invoked < limit]
-    late = [event for event in ready if event.operation.number in held_back]
+    late = [event for event in ready if event.operation.number in held]
     next_of_witness = [event for event in ready if event.happened and event not in late][:1]
     free = [*next_of_witness, *late]
     for event in free + sorted((one for one in ready if one not in free), key=lambda one: not one.happened):
@@ -119,11 +117,11 @@ def _explore(
         if event.is_certain and not explains(event.operation, verdict.answer):
             continue
         others = [one for one in events if one is not event]
-        if _explore(branch, others, reach - 1, swerves_left, tries, held_back - {event.operation.number}):
+        if _explore(branch, others, reach - 1, swerves_left, tries, held - {event.operation.number}):
             return True
     if 1 <= swerves < math.inf:
         for event in next_of_witness:
-            if _explore(model, events, reach, swerves - 1, tries, held_back | {event.operation.number}):
+            if _explore(model, events, reach, swerves - 1, tries, held | {event.operation.number}):
                 return True
     if all(not event.is_certain for event in events):
         return True

@@ -183,7 +183,7 @@ class FaultyStore:
         if fault in (Fate.STORE_FAILS, Fate.CRASH_BEFORE):
             self._count_fault(fault, events)
         decisions: list[Decision] = self.inner.turn(events, now, origins)
-        self._took(events, decisions, now, changed=any(decision.changes for decision in decisions))
+        self._took(events, decisions, now, wrote=any(decision.changes for decision in decisions))
         self.committed(decisions)
         if fault is not None:
             self._count_fault(fault, events, decisions)
@@ -195,7 +195,7 @@ class FaultyStore:
         """Read with events that change nothing."""
         self._alive()
         decisions: list[Decision] = self.inner.read(events, now)
-        self._took(events, decisions, now, changed=False)
+        self._took(events, decisions, now, wrote=False)
         return decisions
 
     def write(self, changes: Sequence[Change]) -> None:
@@ -205,10 +205,8 @@ class FaultyStore:
         """Pass on all other reads, such as lists and histories."""
         return getattr(self.inner, name)
 
-    def _took(
-        self, events: Sequence[Event], decisions: Sequence[Decision], now: int, *, changed: bool
-    ) -> None:
-        moment = None if changed else getattr(self.inner, "decided_at", None)
+    def _took(self, events: Sequence[Event], decisions: Sequence[Decision], now: int, *, wrote: bool) -> None:
+        moment = None if wrote else getattr(self.inner, "decided_at", None)
         self.witness.record_turn(events, decisions, now, moment, self._unheard)
         halting = self.halting.intersection(self.witness.operations_of(events))
         if halting:

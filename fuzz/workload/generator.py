@@ -21,6 +21,7 @@ from fuzz.shared.initial_states import (
 from fuzz.shared.knowledge import KnownCode, KnownSession
 from fuzz.shared.odd_fields import ODD_FIELDS
 from fuzz.shared.steps import Kind, Ref, Step, Twist
+from fuzz.workload import weights
 from fuzz.workload.administration import Administration
 from fuzz.workload.clock import advance
 from fuzz.workload.invitations import steps_after_invitation
@@ -28,28 +29,6 @@ from fuzz.workload.lives import Lives
 from fuzz.workload.own_accounts import OwnAccounts
 from fuzz.workload.picks import Picks
 from fuzz.workload.proofs import Proofs
-from fuzz.workload.weights import (
-    ABOUT_AN_OWN_ACCOUNT,
-    AGENTS,
-    ALONE,
-    BEYOND_THE_INTERFACE,
-    CONSENT_TWISTS,
-    CONSENT_TWISTS_BEYOND,
-    ENDINGS,
-    EXCHANGE_TWISTS,
-    FOCUS,
-    FOCUSES,
-    LIFE_SHARE,
-    LOGIN_MS,
-    PROOF_SHARE,
-    PROOF_SHARES_OF_THE_RULES,
-    UNDONE_BY,
-    UNSEEN_MS,
-    WAITED_MS,
-    WAITS_MS,
-    WEIGHTS,
-    WRONG_PASSWORDS,
-)
 
 
 class Workload:
@@ -65,20 +44,20 @@ class Workload:
         self.clients = tuple(history.initial_state.clients)
         self.people = history.initial_state.people
         endings = random.choice((0.0, 0.3, 1.0, 1.0, 3.0))
-        verbs = WEIGHTS | BEYOND_THE_INTERFACE if is_of_the_rules else WEIGHTS
+        verbs = weights.WEIGHTS | weights.BEYOND_THE_INTERFACE if is_of_the_rules else weights.WEIGHTS
         self.verbs = tuple(verbs)
         self.deputed = random.random() < 0.2
         """Whether users administer one another."""
-        focus: frozenset[Verb] = random.choice(FOCUSES) if is_of_the_rules else frozenset()
-        weights = (
+        focus: frozenset[Verb] = random.choice(weights.FOCUSES) if is_of_the_rules else frozenset()
+        weighted = (
             weight
-            * (endings if verb in ENDINGS else 1.0)
+            * (endings if verb in weights.ENDINGS else 1.0)
             * (3.0 if self.deputed and verb is Verb.SIGN_IN else 1.0)
-            * (FOCUS if verb in focus else 1.0)
+            * (weights.FOCUS if verb in focus else 1.0)
             * random.choice((0.5, 1.0, 1.0, 2.0))
             for verb, weight in verbs.items()
         )
-        self.summed_weights = list(accumulate(weights))
+        self.summed_weights = list(accumulate(weighted))
         self.trouble = random.choice((0.02, 0.08, 0.2))
         """Share of steps with a mistake."""
         self.picks = Picks(random, history, self.trouble)
@@ -86,7 +65,8 @@ class Workload:
         self.own_accounts = OwnAccounts(random, self.picks, is_of_the_rules=is_of_the_rules)
         self.proofs = Proofs(random, self.picks)
         self.lives = Lives(random, self.picks, history)
-        self.proof_share = random.choice(PROOF_SHARES_OF_THE_RULES) if is_of_the_rules else PROOF_SHARE
+        shares = weights.PROOF_SHARES_OF_THE_RULES
+        self.proof_share = random.choice(shares) if is_of_the_rules else weights.PROOF_SHARE
         self.crowding = random.choice((0.0, 0.03, 0.15))
         """Share of turns with several steps."""
         story: list[tuple[int, Step]] = []
@@ -96,11 +76,8 @@ class Workload:
             story = self.own_accounts.begin_with_forgiven_codes()
         elif is_of_the_rules and random.random() < 0.25:
             own = self.own_accounts
-            stories = (
-                own.begin_with_code_of_another,
-                own.begin_with_many_tokens,
-                own.begin_with_token_of_superior,
-            )
+            others = (own.begin_with_many_tokens, own.begin_with_token_of_superior)
+            stories = (own.begin_with_code_of_another, *others)
             is_of_administrators = history.initial_state.settings.second_factor_of == "administrators"
             story = (own.begin_with_appointment if is_of_administrators else random.choice(stories))()
         self.calm_steps = len(story)
@@ -120,7 +97,7 @@ class Workload:
                 continue
             self.at += wait
             return [replace(step, number=self.number, at=self.at)]
-        if not self.is_of_the_rules and random.random() < LIFE_SHARE:
+        if not self.is_of_the_rules and random.random() < weights.LIFE_SHARE:
             self.again = self.lives.begin(self.number + 1)
             if self.again:
                 return self.turn()
@@ -128,7 +105,7 @@ class Workload:
         self.again = self._insist_on(step)
         if random.random() < 0.012:
             step = replace(step, restart=random.random() < 0.5, crash=random.random() < 0.6)
-        if step.verb in ALONE or random.random() >= self.crowding:
+        if step.verb in weights.ALONE or random.random() >= self.crowding:
             return [step]
         steps = [step]
         for _ in range(random.choice((1, 1, 2))):
@@ -139,7 +116,7 @@ class Workload:
                 other = replace(step, number=self.number, agent=agent)
             else:
                 other = self._step(self._verb(), still=True)
-            if other.verb not in ALONE:
+            if other.verb not in weights.ALONE:
                 steps.append(replace(other, at=step.at, joined=True, restart=False, crash=False))
         return steps
 
@@ -203,8 +180,8 @@ class Workload:
             pair = session.pairs[-1]
             left = pair.at + pair.expires_in * 1_000 - BEGINNING_OF_TIME_MS - self.at
             return [(left, step)] if left > 0 else []
-        if step.verb in UNDONE_BY:
-            undone = (random.choice((0, 1)), replace(step, verb=UNDONE_BY[step.verb], by=None))
+        if step.verb in weights.UNDONE_BY:
+            undone = (random.choice((0, 1)), replace(step, verb=weights.UNDONE_BY[step.verb], by=None))
             client = self.history.clients.get(step.client or "")
             if client is not None and client.old_until:
                 return [(0, with_old), undone]
@@ -213,11 +190,11 @@ class Workload:
         if not refreshes or step.token is None or random.random() > 0.12:
             return []
         spent = replace(step, token=replace(step.token, back=max(1, step.token.back)))
-        again = [(wait, spent) for wait in reversed(random.choice(WAITS_MS))]
+        again = [(wait, spent) for wait in reversed(random.choice(weights.WAITS_MS))]
         if random.random() < 0.4:
             wait, first = again.pop()
-            waited = random.choice(WAITED_MS)
-            unseen = random.choice(UNSEEN_MS)
+            waited = random.choice(weights.WAITED_MS)
+            unseen = random.choice(weights.UNSEEN_MS)
             again.append((wait + waited, replace(first, waited=waited, unseen=unseen)))
         if random.random() < 0.3:
             again.append((random.choice((0, 1_000)), Step(number=0, at=0, verb=Verb.SWEEP, token=step.token)))
@@ -299,7 +276,7 @@ class Workload:
             return self._sign_in(step)
         if verb in BY_LOGIN or (verb is Verb.REQUEST_TEXT_CODE and random.random() < 0.7):
             return self._by_person(step)
-        if verb in ABOUT_AN_OWN_ACCOUNT:
+        if verb in weights.ABOUT_AN_OWN_ACCOUNT:
             return self.own_accounts.step(step)
         return self.administration.step(step)
 
@@ -307,7 +284,7 @@ class Workload:
 
     def _at_the_token_service(self, step: Step) -> Step:
         random, history = self.random, self.history
-        step = replace(step, agent=random.choice(AGENTS))
+        step = replace(step, agent=random.choice(weights.AGENTS))
         if step.verb is Verb.CLIENT_CREDENTIALS:
             return self._credentials(replace(step, client=self.picks.client(), scope=self.picks.scope()))
         if step.verb is Verb.REDEEM:
@@ -329,7 +306,7 @@ class Workload:
         token = None if code is None else Ref(Kind.CODE, code.number)
         step = self._credentials(replace(step, client=client, token=token))
         if step.twist is None and self.random.random() < self.trouble * 1.5:
-            step = replace(step, twist=self.random.choice(EXCHANGE_TWISTS))
+            step = replace(step, twist=self.random.choice(weights.EXCHANGE_TWISTS))
         return self._replace_token(step)
 
     def _make_refresh(self, step: Step, session: KnownSession | None) -> Step:
@@ -345,7 +322,7 @@ class Workload:
             agent = session.spent_at[generation][1]
             back = latest - generation
             if chance < 0.06:
-                agent = random.choice(AGENTS)
+                agent = random.choice(weights.AGENTS)
             elif chance < 0.09:
                 back = min(latest, back + 1)
         step = replace(step, client=client, agent=agent, token=Ref(Kind.REFRESH, session.number, back))
@@ -393,15 +370,15 @@ class Workload:
             session = self.picks.session(random.choice((self.history.grants, self.history.logins)))
             by = self.picks.pick_token(session, Kind.ACCESS) or by
         twist = None
-        if random.random() < WRONG_PASSWORDS.get(step.verb, 0):
+        if random.random() < weights.WRONG_PASSWORDS.get(step.verb, 0):
             twist = Twist.WRONG_PASSWORD
-        elif step.verb in WRONG_PASSWORDS and self._is_overtaken(1.0):
+        elif step.verb in weights.WRONG_PASSWORDS and self._is_overtaken(1.0):
             twist = Twist.OVERTAKEN
         elif step.verb in AT_THE_CONSENT_PAGE and random.random() < self.trouble:
-            beyond = CONSENT_TWISTS_BEYOND if self.is_of_the_rules else ()
-            twist = random.choice((*CONSENT_TWISTS, *beyond))
+            beyond = weights.CONSENT_TWISTS_BEYOND if self.is_of_the_rules else ()
+            twist = random.choice((*weights.CONSENT_TWISTS, *beyond))
         step = replace(step, by=by, user=login.username, twist=twist)
-        if step.verb in ABOUT_AN_OWN_ACCOUNT:
+        if step.verb in weights.ABOUT_AN_OWN_ACCOUNT:
             return self.own_accounts.step(step)
         if step.verb in AT_THE_CONSENT_PAGE:
             scope = None if random.random() < 0.6 else self.picks.scope()
@@ -416,13 +393,13 @@ class Workload:
         wrong = Twist.WRONG_PASSWORD if self.random.random() < self.trouble else None
         if wrong is None and self._is_overtaken(0.3):
             wrong = Twist.OVERTAKEN
-        return replace(step, user=user, agent=self.random.choice(AGENTS), twist=wrong)
+        return replace(step, user=user, agent=self.random.choice(weights.AGENTS), twist=wrong)
 
     def _is_overtaken(self, often: float) -> bool:
         return self.is_of_the_rules and self.random.random() < self.trouble * often
 
     def _is_stale(self, login: KnownSession) -> bool:
-        return BEGINNING_OF_TIME_MS + self.at >= login.pairs[-1].at + LOGIN_MS
+        return BEGINNING_OF_TIME_MS + self.at >= login.pairs[-1].at + weights.LOGIN_MS
 
     def _subject(self, step: Step) -> KnownSession | KnownCode | None:
         ref = step.token or step.by

@@ -64,12 +64,8 @@ class OwnAccounts:
 
     def _by_holder(self, step: Step) -> Ref | None:
         """Return mostly the login of a user with a role, as others have no permission to give to a token."""
-        history = self.picks.history
-        holders = [
-            one
-            for one in history.logins[-8:]
-            if not one.seems_over and (one.username == ADMINISTRATOR or one.username in self.picks.deputies())
-        ]
+        names, latest = {ADMINISTRATOR, *self.picks.deputies()}, self.picks.history.logins[-8:]
+        holders = [one for one in latest if not one.seems_over and one.username in names]
         if not holders or self.random.random() < 0.2:
             return step.by
         return Ref(Kind.ACCESS, self.random.choice(holders).number)

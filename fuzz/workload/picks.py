@@ -48,11 +48,8 @@ class Picks:
         if self.history.programs and self.random.random() < 0.2:
             return self.program()
         users = self.history.users
-        deputies = [
-            login
-            for login in self.history.logins[-8:]
-            if not login.seems_over and (user := users.get(login.user_id or "")) is not None and user.roles
-        ]
+        live = [login for login in self.history.logins[-8:] if not login.seems_over]
+        deputies = [login for login in live if (user := users.get(login.user_id or "")) and user.roles]
         if self.random.random() < (0.5 if deputies else 0.85):
             return None
         login = self.session(deputies or self.history.logins)
@@ -75,11 +72,9 @@ class Picks:
         """Pick one of the latest sessions, mostly a live one."""
         recent = pool[-8:]
         if self.random.random() < 0.88:
-            going = [
-                session
-                for session in recent
-                if not session.seems_over and (not refreshable or session.pairs[-1].refresh is not None)
-            ]
+            going = [session for session in recent if not session.seems_over]
+            if refreshable:
+                going = [session for session in going if session.pairs[-1].refresh is not None]
             recent = going or recent
         return self.random.choice(recent) if recent else None
 

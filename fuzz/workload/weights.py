@@ -97,21 +97,19 @@ ENDINGS: Final = ADMINISTRATION | {
     *(Verb.REVOKE, Verb.WITHDRAW, Verb.SIGN_OUT),
     *(Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.RECOVER_PASSWORD, Verb.ACCEPT_INVITATION),
 }
-ALONE: Final = frozenset(
-    {
-        *(Verb.SIGN_IN, Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.RECOVER_PASSWORD),
-        Verb.ACCEPT_INVITATION,
-        *(*WITH_A_TICKET, *ABOUT_OWN_FACTOR),
-    }
+ALONE: Final = (
+    *(Verb.SIGN_IN, Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.RECOVER_PASSWORD, Verb.ACCEPT_INVITATION),
+    *(*WITH_A_TICKET, *ABOUT_OWN_FACTOR),
 )
 """Operations that never share a turn, as a runtime asks the core another question before them."""
 
-ABOUT_USERS: Final = frozenset(
-    {
-        *(verb for verb in Verb if verb.endswith("-user")),
-        *(Verb.RESET_PASSWORD, Verb.WITHDRAW_FOR, Verb.RESET_FACTOR),
-    }
-)
+
+def _about(what: str) -> frozenset[Verb]:
+    """Return the operations whose names end with this kind of record."""
+    return frozenset(verb for verb in Verb if verb.endswith(f"-{what}"))
+
+
+ABOUT_USERS: Final = _about("user") | {Verb.RESET_PASSWORD, Verb.WITHDRAW_FOR, Verb.RESET_FACTOR}
 ABOUT_AN_OWN_ACCOUNT: Final = (
     ABOUT_TEXT_CODES
     | ABOUT_OWN_FACTOR
@@ -121,14 +119,11 @@ ABOUT_AN_OWN_ACCOUNT: Final = (
         *(Verb.CREATE_TOKEN, Verb.NOTE_TOKEN_USE, Verb.ACCEPT_INVITATION),
     }
 )
-ABOUT_ROLES: Final = frozenset(verb for verb in Verb if verb.endswith("-role"))
-ABOUT_CLIENTS: Final = frozenset(
-    {
-        *(verb for verb in Verb if verb.endswith("-client")),
-        *(Verb.RESET_SECRET, Verb.GIVE_SECRET, Verb.END_OLD_SECRET),
-        *(Verb.NOTE_SECRET_USE, Verb.COUNT_WRONG_SECRETS),
-    }
-)
+ABOUT_ROLES: Final = _about("role")
+ABOUT_CLIENTS: Final = _about("client") | {
+    *(Verb.RESET_SECRET, Verb.GIVE_SECRET, Verb.END_OLD_SECRET),
+    *(Verb.NOTE_SECRET_USE, Verb.COUNT_WRONG_SECRETS),
+}
 FOCUSES: Final = (
     *(frozenset[Verb](), ABOUT_CLIENTS, ABOUT_USERS | ABOUT_ROLES | {Verb.SIGN_IN, Verb.BATCH}),
     *(ABOUT_TEXT_CODES, ABOUT_OWN_FACTOR | WITH_A_TICKET | {Verb.SIGN_IN, Verb.UNLOCK_USER}),

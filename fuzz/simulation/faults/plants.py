@@ -16,6 +16,5 @@ Original = Callable[..., Any]
 def both(name: str, wrap: Callable[[Original], Original]) -> Plant:
     """Return a plant that wraps a function of both stores, inherited or not."""
     stores: tuple[Any, ...] = (SQLiteStore, SharedMemory)
-    return combine_plants(
-        *(partial(patch.object, store, name, wrap(getattr_static(store, name))) for store in stores)
-    )
+    wrapped = ((store, wrap(getattr_static(store, name))) for store in stores)
+    return combine_plants(*(partial(patch.object, store, name, changed) for store, changed in wrapped))
