@@ -104,9 +104,6 @@ BY_TEST: Final[Mapping[str, str]] = MappingProxyType(
         "web/attacks/test_published_faults.py::test_no_answer_repeats_what_was_sent": "RFC 6749 §5.2",
         "web/attacks/test_published_faults.py::test_no_header_of_a_stranger_opens_a_door": "CVE-2026-40575",
         "core/test_http_requests.py::test_a_malformed_field_is_refused": "CVE-2026-9689",
-        "net/postgres/test_processes.py::test_racing_redemptions_of_one_code_have_one_winner": (
-            "CVE-2026-47386"
-        ),
         "net/postgres/test_processes.py::test_racing_refreshes_of_one_token_all_get_the_same_pair": (
             "CVE-2026-1035"
         ),
