@@ -132,6 +132,7 @@ def test_records_are_made_changed_and_deleted_and_nothing_is_done_twice(declared
 
 
 def test_a_brought_secret_works(declared: Declared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that comes from another server keeps its secret, given as a digest, a file or a variable."""
     (tmp_path / "shop-secret").write_text(f"{SECRET}\n")
     monkeypatch.setenv("SHOP_SECRET", SECRET)
     ways = {
@@ -179,6 +180,8 @@ def test_what_is_exported_declares_what_stands_here_and_elsewhere(declared: Decl
 
 
 def test_later_changes_are_kept(declared: Declared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change that another administrator made after the plan was shown is not written over."""
+
     def text_of(name: str) -> str:
         return (SHOP + AUDITOR).replace('"Shop"', f'"{name}"').replace('"Auditor 审计"', f'"{name}"')
 

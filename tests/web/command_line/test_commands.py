@@ -140,6 +140,7 @@ def test_roles_of_a_user_are_added_and_removed(machine: Machine) -> None:
 
 
 def test_roles_taken_away_meanwhile_stay_away(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another command takes a role away while this one gives it."""
     machine.script("user", "create", "anna", "--role", "super_admin", "--draw-password")
     decide = CommandContext.decide
 
@@ -258,6 +259,7 @@ def test_names_are_read_from_standard_input(machine: Machine) -> None:
 
 
 def test_results_before_a_failure_are_printed(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store fails at the second client, and the secret of the first is printed."""
     for name in ("one", "two"):
         machine.script("client", "create", name, "--grant", "client_credentials")
     decide = CommandContext.decide
@@ -406,7 +408,7 @@ def test_the_language_is_that_of_the_option_or_of_the_environment(machine: Machi
         assert (ran.exit_code, ran.out, ran.err) == (1, "", message), (options, env)
 
 
-# --- what cannot be done at all
+# --- commands that fail, and their traces
 
 
 def test_a_command_that_cannot_be_understood_exits_with_2(machine: Machine) -> None:

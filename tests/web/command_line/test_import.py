@@ -87,6 +87,7 @@ def test_a_dry_run_says_what_each_row_would_do(machine: Machine, tmp_path: Path)
 
 
 def test_bad_rows_are_never_hashed(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows at fault are refused before any password is hashed."""
     hashed = []
 
     async def hash_nothing(self: Passwords, password: str, *, may_be_refused: bool = True) -> str:

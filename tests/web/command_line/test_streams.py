@@ -169,6 +169,7 @@ def test_a_reader_that_leaves_early_causes_no_error_line(machine: Machine) -> No
     [("client reset-secret known", "商店"), ("user reset-password anna --draw-password", "王芳")],
 )
 def test_a_latin_terminal_shows_what_was_drawn(machine: Machine, words: str, name: str) -> None:
+    """The terminal lacks the characters of a name, and the secret beside it is shown."""
     make_named(machine)
     made = run(machine, *words.split(), **LATIN)
     assert (made.returncode, made.stderr) == (0, b"")

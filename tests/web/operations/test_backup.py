@@ -95,6 +95,7 @@ def test_a_backup_under_load_holds_all_that_was_acknowledged_before(machine: Mac
 
 
 def test_writes_delay_no_backup(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server writes between any two steps of the copy, and the backup ends all the same."""
     with SQLiteStore(tmp_path / "here" / "ostiary.db") as store:
         number = count()
 
@@ -252,6 +253,7 @@ def test_file_systems_without_hard_links_take_backups_and_databases(
 @pytest.mark.parametrize("writes", [0, 1, 2, 5, 20])
 @pytest.mark.parametrize("command", ["backup", "restore"])
 def test_a_full_disk_is_named_and_empty(machine: Machine, tmp_path: Path, command: str, writes: int) -> None:
+    """The command says that the disk is full, and leaves nothing of the copy on it."""
     machine.script("backup", str(tmp_path / "whole.db"))
     target = tmp_path / "full"
     target.mkdir()
@@ -284,6 +286,7 @@ def test_a_failed_restore_leaves_nothing_and_can_be_done_again(machine: Machine,
 @pytest.mark.parametrize("bytes_at_most", [0, 100_000])
 @pytest.mark.parametrize("command", ["backup", "restore"])
 def test_a_file_limit_is_reported(machine: Machine, tmp_path: Path, command: str, bytes_at_most: int) -> None:
+    """The command reports the words of the system, and leaves nothing of the copy."""
     whole, target = tmp_path / "whole.db", tmp_path / "small"
     machine.script("backup", str(whole))
     target.mkdir()

@@ -232,7 +232,7 @@ def test_what_is_written_for_a_moment_is_written_in_the_data_directory(tmp_path:
 
 
 def open_files(pid: int) -> Iterator[str]:
-    """The files that a process has open, those without a name too."""
+    """Yield the files that a process has open, those without a name too."""
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(OSError):
             yield os.readlink(descriptor)

@@ -86,9 +86,6 @@ class Household:
         await api.sign_in("anna", "anna's password")
         return api
 
-    async def pair(self) -> dict[str, Any]:
-        return await self.served.tokens(self.client, "anna", "anna's password")
-
     async def somebody(self, *, has_consented: bool = False) -> str:
         name = self.new_name()
         user_id = await self.served.user(name)
@@ -115,7 +112,8 @@ QUESTIONS = ("introspect", "user_info", "list_users")
 
 async def ready_at_the_token_service(home: Household, operation: str) -> Ask:
     """Prepare an operation; return the request, which is then sent once or twice."""
-    api, pair = home.served.api(), await home.pair()
+    api = home.served.api()
+    pair = await home.served.tokens(home.client, "anna", "anna's password")
     access, refresh = pair["access_token"], pair["refresh_token"]
     if operation == "user_info":
         return lambda: api.call("GET", "/api/oauth2/userinfo", token=access)

@@ -121,6 +121,7 @@ def test_a_role_that_cannot_keep_a_change_is_not_ready(statement: str, tmp_path:
     ],
 )
 def test_only_locks_that_requests_meet_are_not_ready(statement: str, status: int, tmp_path: Path) -> None:
+    """A server is ready while a lock delays none of its requests."""
     with made_database() as url:
         machine = Machine(tmp_path, DATABASE_URL=url)
         assert machine.run("migrate").exit_code == 0

@@ -295,6 +295,7 @@ NEVER_TWICE: Final = pytest.mark.skipif(
 def test_a_replacement_loses_nothing(
     open_proxy: OpenProxy, tmp_path: Path, certificate: Certificate, known: ssl.SSLContext
 ) -> None:
+    """Two instances behind a proxy are replaced one by one, and callers lose no request."""
     answered: Counter[int] = Counter()
     lost: list[str] = []
     over = threading.Event()

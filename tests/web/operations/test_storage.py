@@ -174,6 +174,7 @@ def test_a_database_is_made_by_a_start_or_a_migration_and_by_nothing_else(kind: 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_old_databases_wait_for_migration(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A database of the release before is left as it is until it is migrated."""
     with ExitStack() as stack:
         url = f"sqlite:///{tmp_path}/ostiary.db"
         if kind == "postgresql":

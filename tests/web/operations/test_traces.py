@@ -208,6 +208,7 @@ async def test_a_wrong_traceparent_counts_as_none(server: Server, desk: Desk, co
 
 
 async def test_spans_have_reasons_and_routes(server: Server, desk: Desk, collector: Collector) -> None:
+    """The span of a refusal has its reason, and the span of a page has its route."""
     known = len(collector.spans)
     wrong = {"grant_type": "refresh_token", "refresh_token": "of-nobody"}
     assert (await post(server, TOKEN, [desk.basic], **wrong)).status == 400

@@ -111,6 +111,7 @@ def test_a_server_listens_on_several_addresses(machine: Machine, tmp_path: Path)
 
 @pytest.mark.parametrize("workers, is_abstract", [("1", False), ("2", True)])
 def test_systemd_is_notified(machine: Machine, tmp_path: Path, workers: str, is_abstract: bool) -> None:
+    """Systemd learns when the server serves and when it stops."""
     name = f"@ostiary-{os.getpid()}-{workers}" if is_abstract else str(tmp_path / "notify")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(name.replace("@", "\0"))

@@ -85,7 +85,7 @@ async def test_a_stop_first_records_what_was_refused_meanwhile(tmp_path: Path) -
     assert [each.why for each in store.last_refusals("app")] == [Why.CLIENT_SECRET_WRONG]
 
 
-# --- by hand
+# --- `ostiary sweep`
 
 
 def test_what_has_lapsed_is_gone_and_counted(tmp_path: Path) -> None:

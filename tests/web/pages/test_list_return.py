@@ -193,6 +193,7 @@ async def test_a_list_with_a_filter_is_there_after_the_password(served: Served) 
     ],
 )
 async def test_wrong_passwords_sign_out(served: Served, place: str, to: str, fields: dict[str, str]) -> None:
+    """A user with too many wrong passwords must sign in, and then comes back to the same page."""
     await served.user("anna")
     browser = await served.sign_in_browser("anna", "anna's password")
     page = await browser.get(place if to.startswith(place) else f"{to}?next={place}")

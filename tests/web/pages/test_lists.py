@@ -80,7 +80,7 @@ async def test_the_audit_trail_is_narrowed_by_the_visitors_days_too(served: Serv
     assert "Nothing matches" in found.text
 
 
-# --- what a cell says
+# --- cells
 
 
 async def test_a_cell_names_the_browser_and_the_age_and_an_empty_one_takes_no_line(served: Served) -> None:
@@ -106,7 +106,7 @@ async def test_a_cell_names_the_browser_and_the_age_and_an_empty_one_takes_no_li
             assert f"{said}</span>" in (await browser.get("/account/sessions")).text
 
 
-# --- who is looked for
+# --- search
 
 
 async def test_users_are_found_by_numbers_that_no_address_holds(served: Served, browser: Browser) -> None:
@@ -177,6 +177,7 @@ async def test_a_query_that_is_not_known_does_not_deny_that_there_are_accounts(b
 
 @pytest.mark.parametrize("place", ["/admin/audit", "/admin/online"])
 async def test_only_fifty_users_are_taken(served: Served, browser: Browser, place: str) -> None:
+    """The page says so if more users match than it takes."""
     await served.user("crowd")
     [one] = [each for each in served.store.records(Table.USER) if each.username == "crowd"]
     crowd = [replace(one, user_id=f"{number:032x}", username=f"crowd{number}") for number in range(59)]

@@ -192,7 +192,7 @@ async def test_who_may_not_see_the_list_selects_nothing_by_a_filter(served: Serv
     assert (led.status_code, led.headers["location"]) == (303, "/")
 
 
-# --- what comes of it
+# --- the result of an action
 
 
 async def act_on_selected(browser: Browser, action: str, kind: str, *ids: str) -> httpx.Response:

@@ -11,6 +11,7 @@ from tests.support.served import Served
 
 @pytest.mark.parametrize("path", ["/login", "/account"])
 async def test_a_page_starts_no_thread(served: Served, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The framework would start a thread for each page."""
     browser = served.browser()
     if path != "/login":
         await browser.sign_in()

@@ -91,6 +91,7 @@ async def test_nothing_is_kept_of_what_no_form_of_ours_sent(
 
 
 async def test_an_ended_session_is_mentioned_at_the_sign_in_that_leads_back(served: Served) -> None:
+    """A stranger, who had no session, reads nothing of one."""
     browser = await served.sign_in_browser()
     await end_session(served)
     sent = await browser.get("/admin/people?q=li")

@@ -277,7 +277,7 @@ async def test_a_template_explains_its_own_headings(api: Api, kind: Kind, langua
     assert failure["errors"] == [{"path": "file", "msg": "holds no rows below the headings"}]
 
 
-# --- what an import does
+# --- imports
 
 
 @every_resource
@@ -525,7 +525,7 @@ async def test_a_batch_may_pass_every_permission_on_and_not_end_it(served: Serve
     assert expect_success(await api.import_sheet(USERS.path, sheet))["updated"] == 2
 
 
-# --- what an import refuses
+# --- imports that are refused
 
 
 def _sheet_with(heading: str, cell: str, styles: str = "") -> bytes:
@@ -567,6 +567,7 @@ async def test_a_cell_with_an_error_takes_nothing_away(served: Served) -> None:
     ],
 )
 async def test_a_number_is_read_as_it_is_shown(served: Served, heading: str, cell: str, shown: str) -> None:
+    """A number whose cell shows something else is refused."""
     api = await with_three(served, USERS)
     styles = (
         '<styleSheet><numFmts><numFmt numFmtId="176" formatCode="000000"/></numFmts>'

@@ -138,6 +138,7 @@ async def test_few_runs_go_on_at_a_time_and_others_learn_when_to_come_again(hash
 
 
 async def test_a_run_is_lost_with_its_server(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run is shown as lost for an hour after its server stopped, and is forgotten then."""
     async with serve() as served:
         Hashing(served, monkeypatch)
         api = await served.administrator()
@@ -160,6 +161,7 @@ async def test_a_run_is_lost_with_its_server(serve: Serve, monkeypatch: pytest.M
 
 
 async def test_a_run_done_at_a_stop_counts_as_done(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server stops after the turn of a run and before its report."""
     async with serve() as served:
         hashing, runs = Hashing(served, monkeypatch), served.services.import_runs
         api = await served.administrator()
@@ -180,6 +182,8 @@ async def test_a_run_done_at_a_stop_counts_as_done(serve: Serve, monkeypatch: py
 
 
 async def test_a_failed_run_is_logged_and_is_over(hashing: Hashing, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes no place from other runs."""
+
     async def fail(password: str, *, may_be_refused: bool = True) -> str:
         raise MemoryError(password)
 

@@ -36,7 +36,7 @@ VALID = {"clientId": "app", "name": "App", "grantTypes": ["client_credentials"]}
 
 @immutable(kw_only=True)
 class ClientWithMore(Client):
-    """A client with two fields that no release has."""
+    """A client with three fields that no release has."""
 
     contact: str | None = None
     terms: str | None = None

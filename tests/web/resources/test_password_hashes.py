@@ -108,6 +108,7 @@ async def test_each_user_signs_in_as_before_and_the_hash_becomes_ours(served: Se
     [(UNKNOWN, "must be a complete hash of argon2id"), (TOO_COSTLY, "takes more than 128 MiB")],
 )
 async def test_one_bad_hash_stops_an_import(served: Served, api: Api, hashes: list[str], text: str) -> None:
+    """A hash that cannot be verified or costs too much stops the whole import."""
     before = served.records()
     sheet = sheet_with({"good": BCRYPT, **{f"bad{place}": made for place, made in enumerate(hashes)}})
     failure = expect_refusal(await api.import_sheet(USERS.path, sheet, mode="insert"), 400, "A0401")

@@ -342,6 +342,7 @@ def test_the_members_are_those_that_the_book_names() -> None:
     ids=["runs and readings", "reading within", "one in another", "as many as may be", "too many"],
 )
 def test_cells_share_a_text(texts: str, read: str | FieldRule, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cell refers to a text that many cells may share."""
     monkeypatch.setattr(parsing, "_MOST_SHARED_TEXTS", 5)
     found = read_sheet(book_around(cells('<row><c t="s"><v>0</v></c></row>'), **shared_texts(texts)))
     assert found == (read if isinstance(read, FieldRule) else (Row(1, [read]),))
