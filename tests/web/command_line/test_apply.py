@@ -51,8 +51,7 @@ class Declared:
 
     def trail(self) -> list[tuple[str, str | None]]:
         """Return the kind and the actor of each entry in the audit trail."""
-        lines = self.machine.run("audit", "export").out.splitlines()
-        entries = [json.loads(line) for line in lines]
+        entries = map(json.loads, self.machine.run("audit", "export").lines)
         return [(entry["kind"], entry["actorId"]) for entry in entries]
 
 

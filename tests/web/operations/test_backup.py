@@ -250,19 +250,22 @@ def test_file_systems_without_hard_links_take_backups_and_databases(
     assert {each.name for each in (tmp_path / "there").iterdir()} <= {"ostiary.db", "ostiary.db.lock"}
 
 
+def prepare_copy(machine: Machine, folder: Path, command: str) -> tuple[Path, Machine, Path]:
+    """Return an empty folder, and the machine and the file with which a command copies into it."""
+    whole, target = folder / "whole.db", folder / "target"
+    machine.script("backup", str(whole))
+    target.mkdir()
+    return (target, machine, target / "b.db") if command == "backup" else (target, Machine(target), whole)
+
+
 @pytest.mark.parametrize("writes", [0, 1, 2, 5, 20])
 @pytest.mark.parametrize("command", ["backup", "restore"])
 def test_a_full_disk_is_named_and_empty(machine: Machine, tmp_path: Path, command: str, writes: int) -> None:
     """The command says that the disk is full, and leaves nothing of the copy on it."""
-    machine.script("backup", str(tmp_path / "whole.db"))
-    target = tmp_path / "full"
-    target.mkdir()
+    target, elsewhere, file = prepare_copy(machine, tmp_path, command)
     with FullDisk() as disk:
         disk.fail_after(writes)
-        if command == "backup":
-            refuse(machine, "backup", target / "backup.db", ": the disk is full\n")
-        else:
-            refuse(Machine(target), "restore", tmp_path / "whole.db", ": the disk is full\n")
+        refuse(elsewhere, command, file, ": the disk is full\n")
     assert list(target.iterdir()) == []
 
 
@@ -287,10 +290,7 @@ def test_a_failed_restore_leaves_nothing_and_can_be_done_again(machine: Machine,
 @pytest.mark.parametrize("command", ["backup", "restore"])
 def test_a_file_limit_is_reported(machine: Machine, tmp_path: Path, command: str, bytes_at_most: int) -> None:
     """The command reports the words of the system, and leaves nothing of the copy."""
-    whole, target = tmp_path / "whole.db", tmp_path / "small"
-    machine.script("backup", str(whole))
-    target.mkdir()
-    elsewhere, file = (machine, target / "b.db") if command == "backup" else (Machine(target), whole)
+    target, elsewhere, file = prepare_copy(machine, tmp_path, command)
     usual = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_at_most, usual[1]))
     try:

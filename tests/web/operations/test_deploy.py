@@ -40,6 +40,7 @@ from tests.support.processes import Machine, Process, free_port, wait_until
 
 ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "docs" / "deploy"
+NGINX_CONF = (DEPLOY / "nginx.conf").read_text()
 OF_OTHERS = {
     *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "LISTEN_FDS", "SSL_CERT_FILE", "TMPDIR", "PATH"),
     *("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"),
@@ -162,7 +163,7 @@ def test_the_proxy_that_is_trusted_is_the_one_in_front() -> None:
     for name in ("ostiary-1", "ostiary-2"):
         assert services[name]["environment"]["TRUST_PROXY"] == address
         assert f"{name}:8000" in (DEPLOY / "Caddyfile").read_text()
-    assert "TRUST_PROXY=127.0.0.1" in (DEPLOY / "nginx.conf").read_text()
+    assert "TRUST_PROXY=127.0.0.1" in NGINX_CONF
 
 
 @pytest.fixture
@@ -364,14 +365,13 @@ def test_what_kubernetes_selects_is_the_pods_that_serve() -> None:
 
 
 def test_nginx_takes_as_much_as_the_server_and_waits_for_a_long_list_and_sends_no_post_twice() -> None:
-    text = (DEPLOY / "nginx.conf").read_text()
-    [kibibytes] = re.findall(r"^ *large_client_header_buffers \d+ (\d+)k;", text, re.MULTILINE)
+    [kibibytes] = re.findall(r"^ *large_client_header_buffers \d+ (\d+)k;", NGINX_CONF, re.MULTILINE)
     [head_bytes] = [each.default for each in fields(DoorLimits) if each.name == "head_bytes"]
     assert int(kibibytes) * 1024 == head_bytes
-    [mebibytes] = re.findall(r"^ *client_max_body_size (\d+)m;", text, re.MULTILINE)
+    [mebibytes] = re.findall(r"^ *client_max_body_size (\d+)m;", NGINX_CONF, re.MULTILINE)
     assert int(mebibytes) * 2**20 >= max(LONGEST_IMPORT, *UPLOAD_LIMITS.values())
-    assert re.findall(r"^ *proxy_next_upstream (.*);", text, re.MULTILINE) == ["error timeout"]
-    [seconds] = re.findall(r"proxy_read_timeout (\d+)s", text)
+    assert re.findall(r"^ *proxy_next_upstream (.*);", NGINX_CONF, re.MULTILINE) == ["error timeout"]
+    [seconds] = re.findall(r"proxy_read_timeout (\d+)s", NGINX_CONF)
     assert int(seconds) >= 300, "an export of 400,000 entries takes 75"
 
 
@@ -383,7 +383,7 @@ def test_the_route_leads_from_the_public_address_to_the_service() -> None:
     assert rule["matches"] == [{"path": {"type": "PathPrefix", "value": "/"}}]
     [port] = service["spec"]["ports"]
     assert rule["backendRefs"] == [{"name": service["metadata"]["name"], "port": port["port"]}]
-    [seconds] = re.findall(r"proxy_read_timeout (\d+)s", (DEPLOY / "nginx.conf").read_text())
+    [seconds] = re.findall(r"proxy_read_timeout (\d+)s", NGINX_CONF)
     assert rule["timeouts"] == {"request": f"{seconds}s"}
     [parent] = route["parentRefs"]
     [proxy] = kubernetes("NetworkPolicy")["spec"]["ingress"][0]["from"]
@@ -392,7 +392,6 @@ def test_the_route_leads_from_the_public_address_to_the_service() -> None:
 
 
 def test_the_page_asks_of_a_gateway_what_nginx_is_set_to() -> None:
-    nginx = (DEPLOY / "nginx.conf").read_text()
     table = (ROOT / "docs" / "operating.md").read_text().partition("| It must | Because |")[2]
     for directive, words in (
         ("keepalive_timeout", r"after (\d+) s at most"),
@@ -401,12 +400,12 @@ def test_the_page_asks_of_a_gateway_what_nginx_is_set_to() -> None:
         ("client_max_body_size", r"bodies of (\d+) MiB"),
         ("proxy_read_timeout", r"wait (\d+) s for"),
     ):
-        [value] = re.findall(rf"^ *{directive} (?:4 )?(\d+)[skm];$", nginx, re.MULTILINE)
+        [value] = re.findall(rf"^ *{directive} (?:4 )?(\d+)[skm];$", NGINX_CONF, re.MULTILINE)
         assert re.findall(words, table) == [value], directive
 
 
 def test_nginx_listens_on_both_protocols() -> None:
-    ports = re.findall(r"^ *listen (\[::\]:)?(\d+)(.*);$", (DEPLOY / "nginx.conf").read_text(), re.MULTILINE)
+    ports = re.findall(r"^ *listen (\[::\]:)?(\d+)(.*);$", NGINX_CONF, re.MULTILINE)
     four = [(port, more) for six, port, more in ports if not six]
     assert [(port, more) for six, port, more in ports if six] == four
     assert four
@@ -437,7 +436,7 @@ def test_the_unit_of_the_book_follows_the_trail_of_the_unit_that_is_shipped() ->
 def test_proxies_close_idle_connections_before_ostiary_does_and_ask_whether_it_is_ready() -> None:
     [idle_seconds] = [each.default for each in fields(DoorLimits) if each.name == "idle_seconds"]
     assert isinstance(idle_seconds, float)
-    [by_nginx] = re.findall(r"keepalive_timeout (\d+)s", (DEPLOY / "nginx.conf").read_text())
+    [by_nginx] = re.findall(r"keepalive_timeout (\d+)s", NGINX_CONF)
     caddyfile = (DEPLOY / "Caddyfile").read_text()
     [by_caddy] = re.findall(r"keepalive (\d+)s", caddyfile)
     assert re.findall(r"health_uri (.*)", caddyfile) == ["/readyz"]
@@ -460,7 +459,7 @@ def test_systemd_understands_the_unit(tmp_path: Path) -> None:
 def test_the_socket_is_where_the_proxy_asks() -> None:
     text = (DEPLOY / "ostiary.socket").read_text()
     [address] = re.findall(r"^ListenStream=(\S+)$", text, re.MULTILINE)
-    assert f"    server {address} " in (DEPLOY / "nginx.conf").read_text()
+    assert f"    server {address} " in NGINX_CONF
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
