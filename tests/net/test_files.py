@@ -96,13 +96,15 @@ async def test_no_other_name_reaches_the_disk(tmp_path: Path, name: str) -> None
 # --- names that are given once
 
 
-@pytest.mark.parametrize("kind", ["links", "renames", "neither"])
-def test_a_name_is_given_to_a_whole_file_and_never_taken_from_one(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(params=["links", "renames", "neither"])
+def _file_system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """exFAT, CIFS and Azure Files have no hard links, and not all of them can rename to a free name alone."""
-    if kind != "links":
-        without_links(monkeypatch, renames=kind == "renames")
+    if request.param != "links":
+        without_links(monkeypatch, renames=request.param == "renames")
+
+
+@pytest.mark.usefixtures("_file_system")
+def test_a_name_is_given_to_a_whole_file_and_never_taken_from_one(tmp_path: Path) -> None:
     first, second, name = (tmp_path / each for each in ("first", "second", "name"))
     first.write_text("whole")
     give_free_name(first, name)
@@ -116,12 +118,8 @@ def test_a_name_is_given_to_a_whole_file_and_never_taken_from_one(
     assert not (tmp_path / "other").exists()
 
 
-@pytest.mark.parametrize("kind", ["links", "renames", "neither"])
-def test_first_starts_that_race_have_one_key(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if kind != "links":
-        without_links(monkeypatch, renames=kind == "renames")
+@pytest.mark.usefixtures("_file_system")
+def test_first_starts_that_race_have_one_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getpid", threading.get_native_id)  # each thread stands for a process
     made = at_once([partial(make_second_factor_key, tmp_path / "data", SystemEntropy())] * 8)
     assert len({key for key, _ in made}) == 1

@@ -18,8 +18,6 @@ from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.reply import Done, Refused
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import LIMITS, Operation
-from ostiary_net.front_door.lifeline import WORKER
-from ostiary_net.front_door.listeners import AddressError
 from ostiary_net.front_door.scraping import open_metrics_listeners, serve_metrics
 from ostiary_net.observability.metrics import Histogram, Metrics
 from ostiary_net.turns.turn_queue import TurnFailed
@@ -160,17 +158,3 @@ async def test_metrics_are_served_on_an_address_of_their_own_and_nothing_else_is
                 assert await stream.receive_some(1) == b""
             assert (await ask(port, "GET", "/metrics?x=1")).status == 200
             nursery.cancel_scope.cancel()
-
-
-def test_each_worker_has_a_port_of_its_own() -> None:
-    with open_metrics_listeners("127.0.0.1:0", {}) as [free]:
-        port = free.getsockname()[1]
-    with open_metrics_listeners(f"127.0.0.1:{port - 1}", {WORKER: "1"}) as [listener]:
-        assert listener.getsockname()[1] == port
-    with (
-        pytest.raises(AddressError, match="no such port"),
-        open_metrics_listeners("127.0.0.1:65535", {WORKER: "1"}),
-    ):
-        pass
-    with open_metrics_listeners(None, {}) as none:
-        assert none == []

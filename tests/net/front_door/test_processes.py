@@ -34,10 +34,12 @@ Start = Callable[..., Process]
 def start() -> Iterator[Start]:
     with ExitStack() as running:
 
-        def start_it(how: str, bind: str = "127.0.0.1:0", *more: str) -> Process:
+        def start_it(how: str, bind: str = "127.0.0.1:0", *more: str, **variables: str) -> Process:
             argv = [sys.executable, "-m", "tests.net.front_door.worker", how, bind, *more]
-            pipe = subprocess.PIPE
-            return running.enter_context(Process(argv, cwd=ROOT, stdout=pipe, stderr=pipe, text=True))
+            env, pipe = {**os.environ, **variables}, subprocess.PIPE
+            return running.enter_context(
+                Process(argv, cwd=ROOT, env=env, stdout=pipe, stderr=pipe, text=True)
+            )
 
         yield start_it
 
@@ -172,22 +174,18 @@ async def test_a_supervisor_that_stood_still_leaves_a_full_socket_to_no_harm() -
             worker.announce_ready()
 
 
-def test_systemd_is_given_signs_of_life_if_it_watches(tmp_path: Path) -> None:
+def test_systemd_is_given_signs_of_life_if_it_watches(start: Start, tmp_path: Path) -> None:
     path = str(tmp_path / "manager")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(path)
         manager.settimeout(PATIENCE_SECONDS)
         for how in ("serve", "supervise"):
-            argv = [sys.executable, "-m", "tests.net.front_door.worker", how, "127.0.0.1:0"]
-            told = {"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "300000"}
-            with Process(
-                argv, cwd=ROOT, env={**os.environ, **told}, stdout=subprocess.PIPE, text=True
-            ) as server:
-                port_of(server)
-                said = [manager.recv(64) for _ in range(6)]
-                assert said.count(b"WATCHDOG=1") >= 4
-                assert said.count(b"READY=1") <= 1
-                server.stop()
+            server = start(how, NOTIFY_SOCKET=path, WATCHDOG_USEC="300000")
+            port_of(server)
+            said = [manager.recv(64) for _ in range(6)]
+            assert said.count(b"WATCHDOG=1") >= 4
+            assert said.count(b"READY=1") <= 1
+            server.stop()
             while manager.recv(64) != b"STOPPING=1":
                 pass
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -71,21 +72,22 @@ def long_lists() -> Iterator[str]:
 
 
 @pytest.fixture
+def _a_thousand_is_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paging, "EXACT_TOTAL_MAX", 1_000)
+
+
+@pytest.fixture
 def plans(long_lists: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[PostgreSQLStore, list[str]]]:
     """Yield a store of these, and the plans that its database executes from now on."""
     told: list[str] = []
     monkeypatch.setattr(
         BoundedConnection, "_record_warning", lambda _, notice: told.append(notice.message_primary or "")
     )
-    explaining = "".join(
-        f"%20-c%20{name}%3D{value}"
-        for name, value in (
-            ("session_preload_libraries", "auto_explain"),
-            ("auto_explain.log_min_duration", "0"),
-            ("auto_explain.log_level", "warning"),
-        )
+    explaining = (
+        " -c session_preload_libraries=auto_explain -c auto_explain.log_min_duration=0"
+        " -c auto_explain.log_level=warning"
     )
-    with PostgreSQLStore(long_lists + explaining) as store:
+    with PostgreSQLStore(long_lists + quote(explaining)) as store:
         told.clear()
         yield store, told
 
@@ -134,16 +136,13 @@ def test_sessions_are_found_by_the_name_of_their_user_once_users_are(
         assert "Seq Scan on sessions" not in plan, plan
 
 
+@pytest.mark.usefixtures("_a_thousand_is_many")
 @pytest.mark.parametrize(
     "resource, field", [(resource, field) for resource in (USERS, AUDIT) for field in resource.sorts], ids=str
 )
 def test_rows_before_a_far_page_are_not_read(
-    resource: Listable[Any],
-    field: str,
-    plans: tuple[PostgreSQLStore, list[str]],
-    monkeypatch: pytest.MonkeyPatch,
+    resource: Listable[Any], field: str, plans: tuple[PostgreSQLStore, list[str]]
 ) -> None:
-    monkeypatch.setattr(paging, "EXACT_TOTAL_MAX", 1_000)
     store, told = plans
     found = store.page(Listing(resource=resource, sort=(Sort(field),), page=60), START)
     assert found.total >= 3_000
@@ -152,6 +151,7 @@ def test_rows_before_a_far_page_are_not_read(
     assert "Index Only Scan" in walk, walk
 
 
+@pytest.mark.usefixtures("_a_thousand_is_many")
 @pytest.mark.parametrize(
     "resource, filters",
     [
@@ -165,12 +165,8 @@ def test_rows_before_a_far_page_are_not_read(
     ids=str,
 )
 def test_the_first_page_of_a_long_list_is_read_in_the_order_of_an_index(
-    resource: Listable[Any],
-    filters: dict[str, Any],
-    plans: tuple[PostgreSQLStore, list[str]],
-    monkeypatch: pytest.MonkeyPatch,
+    resource: Listable[Any], filters: dict[str, Any], plans: tuple[PostgreSQLStore, list[str]]
 ) -> None:
-    monkeypatch.setattr(paging, "EXACT_TOTAL_MAX", 1_000)
     store, told = plans
     for field in resource.sorts:
         told.clear()

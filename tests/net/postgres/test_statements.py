@@ -70,15 +70,12 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Sent]:
     statements: list[Sent] = []
     execute = psycopg.Cursor.execute
 
-    def told(query: Any, bindings: Any) -> None:
+    def execute_recorded(cursor: Any, query: Any, bindings: Any = None, **options: Any) -> Any:
         text = query.decode() if isinstance(query, bytes) else str(query)
         statements.append((" ".join(text.split()), bindings or ()))
-
-    def execute_told(cursor: Any, query: Any, bindings: Any = None, **options: Any) -> Any:
-        told(query, bindings)
         return execute(cursor, query, bindings, **options)
 
-    monkeypatch.setattr(psycopg.Cursor, "execute", execute_told)
+    monkeypatch.setattr(psycopg.Cursor, "execute", execute_recorded)
     return statements
 
 
