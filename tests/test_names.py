@@ -13,6 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from tests.conftest import RELEASE
+
 ROOT: Final = Path(__file__).resolve().parents[1]
 PRODUCT: Final = ("core/ostiary_core", "net/ostiary_net", "web/ostiary_web")
 CAMPAIGNS: Final = ("fuzz", "tests/fuzz")
@@ -222,6 +224,15 @@ def test_functions_of_tests_and_campaigns_are_no_participles() -> None:
         if is_participle(node.name) and not is_value(node)
     )
     assert list(functions) == []
+
+
+def test_the_list_of_slow_tests_has_names_of_tests() -> None:
+    folder = ROOT / "tests"
+    sources = {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("test_*.py")}
+    for beginning in RELEASE:
+        file, _, name = beginning.partition("::")
+        named = f"def {name.partition('[')[0]}"
+        assert any(path.startswith(file) and named in source for path, source in sources.items()), beginning
 
 
 def test_offenders_would_be_seen() -> None:
