@@ -269,9 +269,8 @@ def test_results_before_a_failure_are_printed(machine: Machine, monkeypatch: pyt
             raise TurnFailed
         return await decide(context, event)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(CommandContext, "decide", decide_but_one)
-        ran = machine.run("client", "reset-secret", "one", "two", "--json")
+    monkeypatch.setattr(CommandContext, "decide", decide_but_one)
+    ran = machine.run("client", "reset-secret", "one", "two", "--json")
     [reset] = json.loads(ran.out)["items"]
     assert (reset["clientId"], len(reset["secret"])) == ("one", 43)
     assert (ran.exit_code, ran.err.startswith("ostiary: the store could not be used")) == (1, True)
@@ -293,6 +292,7 @@ def test_a_list_is_searched_paged_and_sorted_and_takes_yes_and_no_as_printed(mac
     for no in ("no", "No", "false", "否"):
         assert listed("--enabled", no) == ["bert"], no
     assert listed("--enabled", "yes") == ["admin", "anna", "annette"]
+    assert machine.script("user", "enable", "bert")["enabled"] is True
     assert machine.run("user", "list", "--enabled", "perhaps").exit_code == 2
 
 

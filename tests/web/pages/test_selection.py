@@ -89,11 +89,10 @@ async def test_pages_are_counted_by_the_size_asked_for(served: Served, browser: 
     for size, pages in ((20, 16), (50, 7), (100, 4), (200, 2), (7, 43)):
         last = await browser.get(f"{PEOPLE}?pageSize={size}&page={pages}")
         assert f"301 records · page {pages} of {pages}" in last.text
-        assert "crowd" in last.text or "someone" in last.text
-        assert "Nothing is on this page" not in last.text
+        assert "someone" in last.text, "the last by name"
         assert f"<option selected>{size}</option>" in last.text
-    audit = await browser.get("/admin/audit?pageSize=1&kind=session-started")
-    assert "page 1 of 2" in audit.text or "page 1 of 1" in audit.text
+    await served.administrator()
+    assert "page 1 of 2" in (await browser.get("/admin/audit?pageSize=1&kind=session-started")).text
 
 
 # --- from page to page
