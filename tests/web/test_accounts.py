@@ -92,9 +92,7 @@ async def test_a_caller_who_is_not_signed_in_gets_401(served: Served, browser: B
 
 
 @pytest.mark.parametrize("white", [" ", "\t", "\u00a0", "\u3000", "\u2003\n"])
-async def test_white_space_around_a_user_name_counts_for_nothing_anywhere(
-    served: Served, api: Api, white: str
-) -> None:
+async def test_white_space_around_a_user_name_is_ignored(served: Served, api: Api, white: str) -> None:
     typed, password = f"{white}Anna{white}", "anna's password"
     fields = {"username": typed, "name": " Anna", "password": password}
     registered = await api.succeed("POST", "/api/iam/users", fields, status=201)

@@ -43,9 +43,7 @@ async def test_a_check_answers_with_client_scopes_and_user(served: Served, api: 
 
 
 @row("Summary", "POST /api/oauth2/authorize")
-async def test_a_yes_gives_an_address_with_a_code_that_works_once_and_a_no_without(
-    served: Served, api: Api
-) -> None:
+async def test_consent_gives_a_code_that_works_once_and_a_denial_gives_none(served: Served, api: Api) -> None:
     client = await served.client()
     denied = await api.succeed("POST", PATH, {**authorization(), "approve": False})
     assert denied == {"redirectTo": f"{REDIRECT_URI}?error=access_denied&state=some%20state"}
@@ -107,9 +105,7 @@ async def test_a_page_with_the_form_token_may_decide(served: Served, browser: Br
     assert expect_success(sent)["redirectTo"].startswith(REDIRECT_URI)
 
 
-async def test_a_bearer_token_needs_no_other_proof_and_wins_over_a_cookie(
-    served: Served, browser: Browser
-) -> None:
+async def test_a_bearer_token_needs_no_proof_and_wins_over_a_cookie(served: Served, browser: Browser) -> None:
     await served.client()
     token = (await served.api().sign_in())["accessToken"]
     body = {**authorization(), "approve": True}

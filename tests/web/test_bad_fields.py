@@ -143,9 +143,7 @@ async def test_at_most_a_hundred_bad_fields_are_named(api: Api, fields: dict[str
 
 @row("General envelope and status codes", "400")
 @pytest.mark.parametrize("endpoint", BAD)
-async def test_every_bad_field_is_named_and_nothing_is_counted(
-    served: Served, api: Api, endpoint: str
-) -> None:
+async def test_every_bad_field_is_named_and_nothing_counted(served: Served, api: Api, endpoint: str) -> None:
     await served.client()
     method, path = endpoint.replace("BEN", await served.user("ben")).split()
     before = served.records()

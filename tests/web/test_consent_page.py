@@ -91,9 +91,7 @@ async def test_an_invalid_request_stays_with_its_reason(served: Served, browser:
     assert served.records() == before
 
 
-async def test_the_page_names_the_parameter_that_is_wrong_and_no_other(
-    served: Served, browser: Browser
-) -> None:
+async def test_the_page_names_the_wrong_parameter_and_no_other(served: Served, browser: Browser) -> None:
     await served.client()
     for wrong, name, reason in (
         ({"redirect_uri": None}, "redirect_uri", "is required"),

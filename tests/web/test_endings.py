@@ -192,9 +192,7 @@ async def test_a_code_opens_no_other_account_that_its_number_was_given_to(served
     await served.api().sign_in("bert", "a third password")
 
 
-async def test_a_code_for_a_new_number_is_of_the_account_that_asked_and_others_cost_it_no_try(
-    served: Served,
-) -> None:
+async def test_other_accounts_neither_use_nor_void_a_code_for_a_new_number(served: Served) -> None:
     for name in ("anna", "bert"):
         await with_phone(served, name, None)
     anna, bert = await sign_in(served, "anna"), await sign_in(served, "bert")

@@ -19,9 +19,7 @@ from tests.support.files import png
 UPLOAD = b'--x\r\nContent-Disposition: form-data; name="file"; filename="me"\r\n\r\n%s\r\n--x--\r\n'
 
 
-async def test_a_server_draws_nothing_past_its_source(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_server_draws_only_from_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(count: int) -> NoReturn:
         raise AssertionError(f"{count} bytes are drawn past the source of entropy")
 

@@ -43,9 +43,7 @@ FOREIGN = {
         *((wrong, "") for wrong in ("https://evil.example\tmsg=all-is-well", "https://" + "x" * 300)),
     ],
 )
-async def test_the_log_has_the_origin_that_was_refused_if_it_can_be_one(
-    origin: str, logged: str, browser: Browser
-) -> None:
+async def test_the_log_has_the_refused_origin_if_valid(origin: str, logged: str, browser: Browser) -> None:
     with capture_logs() as log:
         await browser.request("POST", "/api/auth/logout", headers={"Origin": origin})
     assert [(entry["why"], entry["origin"]) for entry in log] == [("origin_unproven", logged)]

@@ -242,9 +242,7 @@ async def test_what_an_administrator_did_not_touch_is_kept(neighbour: Neighbour)
     assert [place for place in kept if not neighbour.holds(*place)] == []
 
 
-async def test_an_unknown_permission_opens_nothing_and_only_super_administrators_give_it(
-    neighbour: Neighbour,
-) -> None:
+async def test_an_unknown_permission_opens_nothing_and_is_not_passed_on(neighbour: Neighbour) -> None:
     served = neighbour.served
     neighbour.set_word("roles", "permissions")
     anna = await sign_in(served)

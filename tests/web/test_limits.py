@@ -133,9 +133,7 @@ async def test_a_form_on_a_page_counts_as_its_operation(
 
 
 @row("Limits rules", "2 per source IP, TRUST_PROXY")
-async def test_the_first_untrusted_address_counts_and_without_the_setting_no_header_does(
-    serve: Serve,
-) -> None:
+async def test_the_first_untrusted_address_counts_and_no_header_without_the_setting(serve: Serve) -> None:
     async with serve() as served:
         count_requests(served, Operation.TOKEN, 600, "10.0.0.1")
         for forwarded in ("198.51.100.1", "garbage", ""):

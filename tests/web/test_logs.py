@@ -78,9 +78,7 @@ def test_what_the_driver_warns_of_on_top_of_an_error_is_no_line(capsys: pytest.C
 
 
 @pytest.mark.parametrize("value", ["\ud800", 2**70, {1, 2}, object], ids=repr)
-def test_nothing_that_is_logged_makes_the_line_fail(
-    capsys: pytest.CaptureFixture[str], value: object
-) -> None:
+def test_no_logged_value_makes_the_line_fail(capsys: pytest.CaptureFixture[str], value: object) -> None:
     assert json.loads(log_line(capsys, "json", value=value))["event"] == "pair-rotated"
 
 
@@ -105,9 +103,7 @@ def test_what_would_end_a_field_or_a_line_is_quoted(capsys: pytest.CaptureFixtur
     assert said.endswith(f" pair-rotated user_agent={value!r} where=['a.py:3 f']\n")
 
 
-def test_a_terminal_is_given_colours(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_has_colours(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     said = log_line(capsys, "console", client_id="app")
     assert "\x1b[" in said

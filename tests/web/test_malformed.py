@@ -141,12 +141,10 @@ async def siege(tmp_path: Path, door: Door) -> AsyncIterator[Besieged]:
         yield found
 
 
-async def each_route(
-    siege: Besieged, *methods: str, begins: str = "/"
-) -> AsyncIterator[tuple[str, str, Ask]]:
+async def each_route(siege: Besieged, *methods: str, under: str = "/") -> AsyncIterator[tuple[str, str, Ask]]:
     """Yield routes with a signed-in caller; assert that requests changed nothing if all were refused."""
     for method, rule in ALL:
-        if method in methods and rule.startswith(begins):
+        if method in methods and rule.startswith(under):
             ask: Ask = (await siege.served.administrator()).call
             if not rule.startswith("/api/"):
                 ask = (await sign_in(siege.served)).request
@@ -156,7 +154,7 @@ async def each_route(
 
 
 async def test_a_body_that_is_no_json_object(siege: Besieged) -> None:
-    async for method, path, ask in each_route(siege, "POST", "PUT", begins="/api/"):
+    async for method, path, ask in each_route(siege, "POST", "PUT", under="/api/"):
         for body in NOT_JSON_OBJECTS:
             response = await ask(method, path, content=body, headers=AS_JSON)
             siege.judge(response, (method, path, body[:40]))

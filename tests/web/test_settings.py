@@ -220,9 +220,7 @@ def test_a_secret_is_the_line_in_its_file(tmp_path: Path, given_by: str) -> None
 
 @pytest.mark.parametrize("added", ["{}\n", "{}\r\n", "\ufeff{}", "{}\t", "{}\x85", "\x1b[1m{}"], ids=ascii)
 @pytest.mark.parametrize("given_by", ["variable", "file"])
-def test_a_password_with_a_character_that_no_user_types_ends_the_start(
-    tmp_path: Path, given_by: str, added: str
-) -> None:
+def test_a_password_with_odd_characters_ends_the_start(tmp_path: Path, given_by: str, added: str) -> None:
     text, path = added.format("correct horse"), tmp_path / "password"
     # One line break at the end of a file is no part of the secret.
     path.write_bytes((text + "\n" * text.endswith("\n")).encode())
@@ -358,9 +356,7 @@ async def test_the_names_are_read_only_while_there_is_no_administrator(tmp_path:
         ({}, None),
     ],
 )
-def test_browsers_are_asked_for_https_where_the_address_is_https(
-    environment: dict[str, str], expected: str | None
-) -> None:
+def test_an_https_address_asks_browsers_for_https(environment: dict[str, str], expected: str | None) -> None:
     settings = Settings.from_environment(environment)
     assert settings.strict_transport_security == expected
     fields = make_door_limits(settings).answer_fields

@@ -69,9 +69,7 @@ async def holders(served: Served) -> dict[Permission, tuple[Api, Browser]]:
     return found
 
 
-async def test_one_permission_alone_opens_all_of_its_routes_and_what_its_pages_lead_to(
-    served: Served,
-) -> None:
+async def test_one_permission_opens_all_of_its_routes_and_the_links_of_its_pages(served: Served) -> None:
     records = Records(served, await served.administrator())
     held = await holders(served)
     for route, permission in with_permission():
@@ -181,9 +179,7 @@ async def test_super_administrators_see_findings_about_the_server_and_readers_of
         assert str(served.application.settings.data_dir) not in shown or sees_server
 
 
-async def test_a_user_who_may_only_register_is_led_to_the_form_and_to_the_news_that_it_was_done(
-    served: Served,
-) -> None:
+async def test_a_user_who_may_only_register_is_led_to_the_form_and_its_outcome(served: Served) -> None:
     browser = await browser_of(served, Permission.USER_CREATE)
     place = "/admin/people/new"
     assert f'href="{place}"' in (await browser.get("/")).text

@@ -86,9 +86,7 @@ async def test_a_third_language_is_spoken_by_every_page(tmp_path: Path, three: L
         assert "«one: It can no longer authenticate. 1 running" in disable.text
 
 
-async def test_a_third_language_is_that_of_an_account_and_of_what_is_sent_to_it(
-    tmp_path: Path, three: Languages
-) -> None:
+async def test_an_account_and_its_messages_have_a_third_language(tmp_path: Path, three: Languages) -> None:
     async with serving(tmp_path, languages=three) as served:
         await with_phone(served, locale=TAG)
         await code_sent_to(served, "+8613800000001", "reset-password")
@@ -109,9 +107,7 @@ async def test_a_third_language_is_that_of_an_account_and_of_what_is_sent_to_it(
         assert error == {"path": "locale", "msg": "«must be en-US« or »qaa-QM« or »zh-CN»"}
 
 
-async def test_a_third_language_is_spoken_by_the_interface_and_its_sheets(
-    tmp_path: Path, three: Languages
-) -> None:
+async def test_the_interface_and_its_sheets_speak_a_third_language(tmp_path: Path, three: Languages) -> None:
     async with serving(tmp_path, languages=three, API_DOCS_ENABLED="true") as served:
         await served.user("anna")
         visitor = served.browser(**ASKED)

@@ -58,9 +58,7 @@ async def test_a_code_becomes_a_session_that_is_looked_at_and_ended(served: Serv
         assert "set-cookie" not in answer.headers
 
 
-async def test_every_refresh_token_of_a_session_revokes_it_and_a_replaced_access_token_does_not(
-    served: Served,
-) -> None:
+async def test_any_refresh_token_revokes_its_session_and_no_old_access_token_does(served: Served) -> None:
     """A refresh token names the whole session, an access token only itself (READINGS 7, 54)."""
     client, api = await served.client(), served.api()
     first = await served.tokens(client)
@@ -137,9 +135,7 @@ async def test_a_login_session_asks_by_its_token_or_its_cookie(api: Api, browser
 @pytest.mark.parametrize(
     "language, message", [("en", "Something went wrong on the server."), ("zh", "服务器内部错误")]
 )
-async def test_an_internal_error_shows_its_trace_id_and_nothing_else(
-    serve: Serve, language: str, message: str
-) -> None:
+async def test_an_internal_error_shows_only_its_trace_id(serve: Serve, language: str, message: str) -> None:
     store = BreakingStore()
     async with serve(open_store=in_memory(store)) as served:
         client = await served.client()
@@ -190,9 +186,7 @@ async def ask(served: Served) -> httpx.Response:
     return await served.api().service("introspect", Registered("nobody", "x"), token="x")
 
 
-async def test_behind_hypercorn_the_application_is_not_asked_what_a_backend_asks(
-    tmp_path: Path, door: Door
-) -> None:
+async def test_behind_hypercorn_calls_of_a_backend_skip_the_application(tmp_path: Path, door: Door) -> None:
     async with serving(tmp_path, open_store=in_memory(), door=door) as served:
         called = []
         application = served.app.app

@@ -77,9 +77,7 @@ async def test_a_token_request_that_fails_before_or_after_its_decision(
 WRONG = {"username": "admin", "password": "not the password"}
 
 
-async def test_a_page_that_cannot_be_made_nor_the_one_that_says_so(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_page_and_its_error_page_both_fail(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     browser = served.browser()
     form = await browser.get("/login")
     monkeypatch.setattr(context, "render_template", break_down)

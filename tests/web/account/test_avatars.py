@@ -46,9 +46,7 @@ def list_files(served: Served) -> list[str]:
 
 
 @row("User profile", "avatarUrl")
-async def test_a_picture_is_shown_as_what_its_bytes_are_whatever_it_is_called(
-    served: Served, anna: Api
-) -> None:
+async def test_a_picture_is_shown_as_its_bytes_are_whatever_its_name(served: Served, anna: Api) -> None:
     webp = dict.fromkeys((webp_lossy(), webp_lossless()), "image/webp")
     for content, media_type in ({png(): "image/png", jpeg(): "image/jpeg"} | webp).items():
         address = await upload_picture(anna, content, name="../../evil.html", media_type="text/html")
@@ -109,9 +107,7 @@ async def test_a_picture_that_was_replaced_or_removed_is_gone(served: Served, an
     await anna.succeed("DELETE", "/api/auth/avatar")
 
 
-async def test_of_many_uploads_at_once_one_file_is_left_and_it_is_the_accounts(
-    served: Served, anna: Api
-) -> None:
+async def test_of_many_uploads_at_once_the_file_of_the_account_is_left(served: Served, anna: Api) -> None:
     async with trio.open_nursery() as nursery:
         for number in range(10):
             nursery.start_soon(upload_picture, anna, png(filling=number))
@@ -119,9 +115,7 @@ async def test_of_many_uploads_at_once_one_file_is_left_and_it_is_the_accounts(
     assert list_files(served) == [address.removeprefix("/files/")]
 
 
-async def test_the_picture_of_a_deleted_account_is_gone_and_a_disabled_ones_is_not(
-    served: Served, anna: Api
-) -> None:
+async def test_a_deleted_account_loses_its_picture_a_disabled_one_does_not(served: Served, anna: Api) -> None:
     address = await upload_picture(anna, png())
     user_id = (await anna.succeed("GET", "/api/auth/me"))["id"]
     admin = await served.administrator()
@@ -181,9 +175,7 @@ async def test_nothing_is_kept_when_the_turn_could_not_be_taken(tmp_path: Path) 
 # --- showing
 
 
-async def test_a_picture_is_cached_for_ever_sent_once_and_nothing_in_it_is_run(
-    served: Served, anna: Api
-) -> None:
+async def test_a_picture_is_cached_for_ever_and_nothing_in_it_is_run(served: Served, anna: Api) -> None:
     address = await upload_picture(anna, png())
     shown = await served.api().get(address)
     assert shown.headers["x-content-type-options"] == "nosniff"
@@ -232,9 +224,7 @@ async def test_what_there_is_can_be_chosen_and_nothing_else(
     assert len(told) == len(right), "who chooses what they have changes nothing"
 
 
-async def test_a_picture_is_put_up_and_taken_down_and_a_zone_chosen_on_the_page(
-    served: Served, anna: Api
-) -> None:
+async def test_the_page_takes_a_picture_removes_it_and_takes_a_zone(served: Served, anna: Api) -> None:
     browser, to = await served.sign_in_browser("anna", PASSWORD), "/account/picture"
     done = await browser.submit(await browser.get("/account"), to=to, files={"file": ("me.png", png())})
     account = await browser.follow(done)

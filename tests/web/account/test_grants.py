@@ -22,9 +22,7 @@ async def grants(api: Api) -> list[dict[str, Any]]:
     return found
 
 
-async def test_a_grant_shows_the_client_its_scopes_and_its_running_sessions(
-    served: Served, anna: Api
-) -> None:
+async def test_a_grant_shows_the_client_its_scopes_and_running_sessions(served: Served, anna: Api) -> None:
     client = await served.client(name="The App")
     code = await served.code(anna)
     served.clock.wait(1)
@@ -110,9 +108,7 @@ async def test_withdrawing_ends_the_clients_sessions_and_codes_of_this_user_and_
     await bert.assert_all_alive()
 
 
-async def test_what_was_never_given_is_not_found_whether_or_not_there_is_such_a_client(
-    served: Served, anna: Api
-) -> None:
+async def test_a_consent_never_given_is_not_found_for_any_client(served: Served, anna: Api) -> None:
     own_id = (await anna.succeed("GET", "/api/auth/me"))["id"]
     admin = await served.administrator()
     for client_id in ("app", "quiet"):

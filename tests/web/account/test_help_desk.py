@@ -134,9 +134,7 @@ async def test_an_unlock_forgives_one_name_and_not_what_the_address_did_under_ot
     assert await sign_in(crowd, PASSWORD) == 429
 
 
-async def test_the_help_desk_unlocks_no_administrator_above_it_and_no_unknown_user(
-    served: Served, api: Api
-) -> None:
+async def test_the_help_desk_unlocks_no_user_above_it_and_no_unknown_one(served: Served, api: Api) -> None:
     desk = await holder_of(served, Permission.USER_UPDATE)
     admin = (await api.succeed("GET", "/api/auth/me"))["id"]
     await desk.fail(403, "A0403", "POST", f"{USERS}/{admin}/unlock")

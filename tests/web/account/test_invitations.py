@@ -80,9 +80,7 @@ async def test_a_link_sets_the_password_once(served: Served) -> None:
     assert (await sign_in(served, password="chosen by anna")).token
 
 
-async def test_with_a_gateway_the_link_goes_to_the_telephone_and_the_administrator_does_not_see_it(
-    served: Served,
-) -> None:
+async def test_with_a_gateway_only_the_telephone_is_sent_the_link(served: Served) -> None:
     user_id = await with_phone(served, locale="en-US", timezone="America/Lima")
     unreachable = await served.user("bob", "bob password")
     assert (await invite(served, user_id, {"send": True}))["url"], "there is no gateway"
@@ -273,9 +271,7 @@ async def test_an_import_invites_no_user_unasked_or_in_a_preview(served: Served,
     assert not served.records()[Table.INVITATION]
 
 
-async def test_an_inviting_import_of_a_caller_who_may_not_invite_is_refused_before_it_is_read(
-    served: Served,
-) -> None:
+async def test_an_import_that_may_not_invite_is_refused_before_it_is_read(served: Served) -> None:
     async def refused(api: Api, code: str) -> None:
         with watch_costs(served) as work:
             expect_refusal(await bring(api, NEW, **INVITING), 403, code)
@@ -307,9 +303,7 @@ async def test_an_import_that_goes_on_after_its_request_is_refused_with_invitati
     assert (await api.succeed("GET", USERS))["total"] == 1
 
 
-async def test_an_import_is_answered_although_its_invitations_fail(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_import_outlives_failed_invitations(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     root, decide = await served.administrator(), served.service.turns.decide
 
     async def fail_second(event: Event, *given: Any, **named: Any) -> Any:

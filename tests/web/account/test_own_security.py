@@ -39,9 +39,7 @@ async def test_the_page_signs_out_elsewhere_after_a_question(served: Served) -> 
     assert await anna.living() == set()
 
 
-async def test_another_browser_is_signed_out_from_here_and_this_one_is_not_offered(
-    served: Served, anna: Api
-) -> None:
+async def test_a_user_signs_another_browser_out_and_not_this_one(served: Served, anna: Api) -> None:
     there, here = [await served.sign_in_browser("anna", PASSWORD) for _ in range(2)]
     page = await here.get("/account/sessions")
     ends = re.findall('action="(/account/sessions/[0-9a-f]{32}/end)"', page.text)
@@ -160,9 +158,7 @@ async def test_the_sign_in_page_names_the_application_that_sent_the_browser(serv
 @pytest.mark.parametrize(
     "changed", [{"client_id": "nobody"}, {"client_id": "console"}, {"redirect_uri": f"{REDIRECT_URI}/other"}]
 )
-async def test_no_link_with_other_parameters_shows_the_name_of_an_application(
-    served: Served, changed: dict[str, str]
-) -> None:
+async def test_wrong_parameters_show_no_application_name(served: Served, changed: dict[str, str]) -> None:
     await served.client(name="The App")
     browser = served.browser()
     led = await browser.get("/sso", params={**authorization("app"), **changed}, follow_redirects=True)
@@ -172,9 +168,7 @@ async def test_no_link_with_other_parameters_shows_the_name_of_an_application(
         assert (await browser.get(f"/login?next={odd}")).status_code == 200
 
 
-async def test_a_photograph_that_is_too_large_is_refused_on_the_page_in_words(
-    served: Served, browser: Browser
-) -> None:
+async def test_the_page_refuses_a_too_large_photograph_in_words(served: Served, browser: Browser) -> None:
     account = await browser.get("/account")
     for length in (2 * 1024 * 1024 + 1, 6 * 1024 * 1024):
         photograph = {"file": ("photo.jpg", b"\xff\xd8\xff" + bytes(length))}

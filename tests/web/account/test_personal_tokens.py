@@ -101,9 +101,7 @@ async def test_a_user_gives_a_token_no_permission_that_the_user_lacks(served: Se
     await nobody.fail(403, "A0403", "POST", "/api/auth/tokens", LISTS_CLIENTS)
 
 
-async def test_a_form_that_is_sent_twice_makes_one_token_and_shows_it_again(
-    served: Served, browser: Browser
-) -> None:
+async def test_a_form_sent_twice_makes_one_token_and_shows_it_again(served: Served, browser: Browser) -> None:
     page = await browser.get("/account/tokens")
     values = {"name": "deploys", "permissions": "oauth.client.list", "expiresInDays": "30"}
     first = await browser.follow(await browser.submit(page, values, to="/account/tokens"))
@@ -163,9 +161,7 @@ async def test_its_holder_ends_a_token_and_no_other_user_finds_it(served: Served
         await holder.fail(404, "A0404", "DELETE", f"/api/auth/tokens/{session['id']}")
 
 
-async def test_administrators_see_and_end_the_tokens_of_others_as_they_do_sessions(
-    served: Served, api: Api
-) -> None:
+async def test_administrators_see_and_end_the_tokens_of_others_as_sessions(served: Served, api: Api) -> None:
     holder = await holder_of(served, Permission.CLIENT_LIST)
     program = await program_with(served, holder)
     served.clock.wait(60)
@@ -222,9 +218,7 @@ async def test_a_token_opens_nothing_but_the_administration(served: Served, api:
     assert (await served_by_cookie.get("/admin/clients")).status_code == 303
 
 
-async def test_a_token_reaches_neither_its_holder_nor_a_user_who_may_do_more(
-    served: Served, api: Api
-) -> None:
+async def test_a_token_reaches_neither_its_holder_nor_users_who_may_do_more(served: Served, api: Api) -> None:
     """Otherwise a program could set its user's password, sign in, and make a token with more permissions."""
     root_id = (await api.succeed("GET", "/api/auth/me"))["id"]
     every = await program_with(served, api, permissions=[*ALL_PERMISSIONS, *ALL_POWERS])

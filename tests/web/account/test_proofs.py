@@ -24,9 +24,7 @@ async def stolen(served: Served) -> Api:
     return api
 
 
-async def test_a_stolen_old_session_is_stopped_at_the_first_step_of_the_chain(
-    served: Served, stolen: Api
-) -> None:
+async def test_a_stolen_old_session_is_stopped_at_the_first_step(served: Served, stolen: Api) -> None:
     peer = await served.user("peer", "peer's password", roleIds=["role-of-desk"])
     await stolen.fail(403, "A1010", "PUT", f"{USERS}/{peer}/password", CHOSEN)
     await stolen.fail(403, "A1010", "PUT", f"{USERS}/{peer}", {"phone": "+8613900000001"})
@@ -42,9 +40,7 @@ async def test_a_stolen_old_session_registers_no_accomplice_with_roles(served: S
     await stolen.succeed("POST", USERS, accomplice, status=201)
 
 
-async def test_the_password_proves_and_then_the_same_request_goes_through(
-    served: Served, stolen: Api
-) -> None:
+async def test_the_password_proves_and_the_same_request_goes_through(served: Served, stolen: Api) -> None:
     anna = await served.user("anna")
     proved = await stolen.succeed("POST", PROVE, {"password": HOLDERS_PASSWORD})
     assert proved == {"provedUntil": iso_time(later(served.clock.now(), QUARTER))}

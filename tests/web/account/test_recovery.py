@@ -90,9 +90,7 @@ class Standstill:
         await trio.sleep_forever()
 
 
-async def test_behind_a_gateway_the_answer_leaves_before_anything_is_known_of_the_number(
-    served: Served,
-) -> None:
+async def test_behind_a_gateway_the_answer_leaves_before_the_number_is_looked_up(served: Served) -> None:
     await with_phone(served)
     messages, before = TextMessages(Standstill()), served.records()
     attach_services(served.application.quart, replace(served.services, text_messages=messages))
@@ -135,9 +133,7 @@ async def asked_often(served: Served, api: Api, times: int = 20) -> None:
     assert len(outbox(served)) == times
 
 
-async def test_a_user_who_asks_for_many_at_once_is_sent_no_more_than_in_a_row(
-    served: Served, anna: Api
-) -> None:
+async def test_many_requests_at_once_send_no_more_codes_than_in_a_row(served: Served, anna: Api) -> None:
     async with trio.open_nursery() as nursery:
         for number in range(40):
             source = served.api(f"198.51.100.{number}")

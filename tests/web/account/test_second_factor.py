@@ -131,9 +131,7 @@ async def test_a_password_alone_gives_a_ticket_and_no_tokens(served: Served, ann
     await served.api().fail(401, "A1001", "GET", "/api/auth/me", token=ticket)
 
 
-async def test_a_code_with_the_ticket_signs_in_and_forgives_what_failed_before(
-    served: Served, anna: Holder
-) -> None:
+async def test_a_code_with_the_ticket_signs_in_and_forgives_failures(served: Served, anna: Holder) -> None:
     wrong = {"username": "anna", "password": "not hers"}
     for _ in range(2):
         for _ in range(4):
@@ -152,9 +150,7 @@ async def test_a_code_with_the_ticket_signs_in_and_forgives_what_failed_before(
 
 
 @pytest.mark.parametrize("steps", range(-2, 3))
-async def test_a_code_of_the_step_before_or_after_is_taken_and_no_other(
-    served: Served, anna: Holder, steps: int
-) -> None:
+async def test_only_codes_of_neighbouring_steps_are_taken(served: Served, anna: Holder, steps: int) -> None:
     served.clock.wait(3 * STEP_SECONDS)
     answer = await anna.enter(anna.code(steps))
     if abs(steps) < 2:
@@ -265,9 +261,7 @@ async def test_an_unlock_ends_the_wait_for_the_code_too(served: Served, anna: Ho
     expect_success(await anna.enter(anna.code(), ticket))
 
 
-async def test_users_see_sign_ins_with_a_right_password_and_without_a_code(
-    served: Served, anna: Holder
-) -> None:
+async def test_users_see_sign_ins_with_a_right_password_and_no_code(served: Served, anna: Holder) -> None:
     stranger = served.api("198.51.100.7", **{"User-Agent": "curl/8"})
     body = {"ticket": await anna.ticket(), "code": anna.wrong_code()}
     await stranger.fail(401, "A1002", "POST", CODE, body)
@@ -291,9 +285,7 @@ async def test_an_administrator_cannot_take_back_own_wrong_codes(served: Served)
     await root.api.fail(429, "A1003", "DELETE", OWN, wrong)
 
 
-async def test_setting_up_takes_the_password_and_a_right_code_and_ends_every_other_session(
-    served: Served,
-) -> None:
+async def test_setting_up_takes_password_and_code_and_ends_all_other_sessions(served: Served) -> None:
     await served.user()
     other = await sign_in(served, *ANNA)
     await other.fail(404, "A0404", "PUT", OWN, {"code": "000000"})
@@ -337,9 +329,7 @@ async def test_new_recovery_codes_replace_those_before(anna: Holder) -> None:
     expect_success(await anna.enter(renewed[0]))
 
 
-async def test_the_store_has_no_secret_of_it_in_plain_and_nothing_of_a_deleted_account(
-    served: Served, anna: Holder
-) -> None:
+async def test_the_store_has_no_plain_secret_and_forgets_deleted_users(served: Served, anna: Holder) -> None:
     everything = "".join(to_text(record) for records in served.records().values() for record in records)
     for secret in (anna.secret, b32decode(anna.secret).hex(), *anna.recovery_codes):
         assert secret not in everything
@@ -518,9 +508,7 @@ async def recover(served: Served, phone: str) -> int:
 @pytest.mark.parametrize(
     "setting, without, having", [("everybody", 200, 200), ("second-factor", 422, 200), ("no", 403, 403)]
 )
-async def test_recovery_by_text_message_alone_can_be_forbidden(
-    serve: Serve, setting: str, without: int, having: int
-) -> None:
+async def test_recovery_can_be_forbidden(serve: Serve, setting: str, without: int, having: int) -> None:
     async with serve(RECOVERY_BY_TEXT_MESSAGE=setting) as served:
         await served.user(phone="+8613800138001")
         assert await recover(served, "+8613800138001") == without
@@ -532,9 +520,7 @@ async def test_recovery_by_text_message_alone_can_be_forbidden(
             await ticket_of(served, ("bob", "a new password"))
 
 
-async def test_without_recovery_by_text_message_no_page_promises_a_code(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_forbidden_recovery_promises_no_code(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     async with serve(RECOVERY_BY_TEXT_MESSAGE="no") as served:
         phone = {"phone": "+8613800138001"}
         asked = {**phone, "purpose": "reset-password"}
@@ -631,9 +617,7 @@ async def test_what_is_set_up_can_be_loaded_again_opened_and_saved_as_a_file(ser
     assert (await browser.get(f"{OWN_PAGE}/recovery-codes.txt")).status_code == 303
 
 
-async def test_a_recovery_code_has_a_field_of_its_own_and_an_empty_one_is_no_guess(
-    served: Served, anna: Holder
-) -> None:
+async def test_recovery_codes_have_a_field_and_an_empty_one_is_no_guess(served: Served, anna: Holder) -> None:
     browser = served.browser()
     page = await browser.follow(await browser.sign_in(*ANNA))
     assert 'inputmode="numeric"' in page.text
@@ -660,9 +644,7 @@ async def test_a_form_left_open_says_that_another_one_is_set_up(served: Served) 
     assert (late.status_code, "A second factor is set up already." in late.text) == (409, True)
 
 
-async def test_owner_and_help_desk_read_how_many_recovery_codes_are_left(
-    served: Served, anna: Holder
-) -> None:
+async def test_owner_and_help_desk_see_how_many_recovery_codes_are_left(served: Served, anna: Holder) -> None:
     root, browser = await served.administrator(), await served.sign_in_browser()
     of_anna, place = f"/api/iam/users/{user_id_of(anna)}", f"/admin/people/{user_id_of(anna)}"
     for left in (9, 8):

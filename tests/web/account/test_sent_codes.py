@@ -62,9 +62,7 @@ async def test_the_wait_does_not_show_whether_a_number_is_known(served: Served) 
         assert "Another one can be sent in 60 s." in (await each.get(address)).text
 
 
-async def test_what_is_kept_ends_after_ten_minutes_with_its_user_and_when_it_is_changed(
-    served: Served,
-) -> None:
+async def test_a_kept_number_ends_with_ten_minutes_with_its_user_or_by_a_change(served: Served) -> None:
     browser, address = await ask(served, "/account/phone", NEW_PHONE)
     (name,) = [name for name in browser.cookies if "kept" in name]
     sealed = browser.cookies[name]

@@ -83,9 +83,7 @@ def test_the_command_line_takes_a_number_in_its_one_form(tmp_path: Path) -> None
 # --- a new number needs the current password, as it can recover a lost one (READINGS 41)
 
 
-async def test_a_new_number_needs_the_current_password_and_a_wrong_one_spends_no_code(
-    served: Served, anna: Api
-) -> None:
+async def test_a_wrong_password_sets_no_new_number_and_spends_no_code(served: Served, anna: Api) -> None:
     code = await code_sent_to(served, NEW_PHONE, "change-phone", anna)
     await anna.fail(422, "A1005", "PUT", "/api/auth/phone", new_number(code, "wrong"))
     assert (await anna.succeed("GET", "/api/auth/me"))["phone"] == ANNAS_PHONE

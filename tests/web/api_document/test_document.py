@@ -175,9 +175,7 @@ async def test_nothing_is_there_unless_the_setting_says_so(tmp_path: Path, setti
             expect_refusal(await served.api().get(path), 404, "A0404")
 
 
-async def test_the_document_is_built_once_however_often_it_is_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_document_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every visitor may ask for the document, and the server answers no other request while it builds one."""
     built: list[object] = []
 

@@ -12,9 +12,7 @@ HTTPS = "https://id.example"
 
 @pytest.mark.parametrize("way", ["page", "interface"])
 @pytest.mark.parametrize("planted", ["the attacker's own", "made up"])
-async def test_a_planted_session_is_not_the_one_that_is_signed_in(
-    served: Served, way: str, planted: str
-) -> None:
+async def test_a_planted_session_is_not_the_one_signed_in(served: Served, way: str, planted: str) -> None:
     await served.user("mallory")
     attacker = await served.sign_in_browser("mallory", "anna's password")
     own = {name: attacker.cookies[name] for name in PAIR}
@@ -37,9 +35,7 @@ async def test_a_planted_session_is_not_the_one_that_is_signed_in(
 
 
 @pytest.mark.parametrize("way", ["switched", "signed out and in"])
-async def test_what_was_shown_to_one_person_is_not_sent_by_the_next(
-    served: Served, browser: Browser, way: str
-) -> None:
+async def test_a_page_of_one_user_is_not_sent_by_the_next(served: Served, browser: Browser, way: str) -> None:
     """Two tabs of a browser: a page that names one user is not accepted from another."""
     await served.client()
     await served.user("anna")

@@ -90,9 +90,7 @@ async def snippets_for(served: Served, address: str) -> list[str]:
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-async def test_the_snippets_give_the_address_to_a_shell_and_to_python_as_one_text(
-    served: Served, address: str
-) -> None:
+async def test_snippets_give_an_address_to_shell_and_python_as_one_text(served: Served, address: str) -> None:
     _, by_curl, by_authlib = await snippets_for(served, address)
     [*_, redeem] = by_curl.replace("\\\n", " ").split("\n")
     words = shlex.split(redeem)

@@ -185,9 +185,7 @@ async def test_a_replay_is_explained_with_both_times_and_both_user_agents(served
     assert ended["traceId"] == event["traceId"]
 
 
-async def test_a_session_of_client_credentials_is_explained_to_a_super_administrator_only(
-    served: Served,
-) -> None:
+async def test_only_super_administrators_read_about_a_session_of_client_credentials(served: Served) -> None:
     app = await served.client()
     await served.api().service("token", app, grant_type="client_credentials")
     root = await served.administrator()

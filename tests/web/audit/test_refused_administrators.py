@@ -27,9 +27,7 @@ async def id_of(api: Api) -> str:
     return str((await api.succeed("GET", "/api/auth/me"))["id"])
 
 
-async def test_a_permission_that_an_administrator_lacks_is_recorded_for_calls_and_pages(
-    served: Served,
-) -> None:
+async def test_a_permission_that_an_administrator_lacks_is_recorded(served: Served) -> None:
     root, clerk = await served.administrator(), await holder_of(served, Permission.USER_LIST)
     browser = await served.sign_in_browser("holder", "the holder's")
 

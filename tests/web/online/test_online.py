@@ -34,9 +34,7 @@ async def machine_token(served: Served, client: Registered) -> str:
     return token
 
 
-async def test_login_and_oauth_sessions_are_listed_with_who_whence_and_until_when(
-    served: Served, api: Api
-) -> None:
+async def test_login_and_oauth_sessions_are_listed_with_all_their_fields(served: Served, api: Api) -> None:
     app = await served.client()
     await served.user("anna")
     served.clock.wait(10)
@@ -116,9 +114,7 @@ async def test_all_of_a_client_ends_and_nothing_else_does(served: Served, api: A
 
 
 @pytest.mark.parametrize("by_page", [False, True])
-async def test_the_end_of_all_sessions_signs_out_its_administrator_too(
-    served: Served, api: Api, by_page: bool
-) -> None:
+async def test_the_end_of_all_sessions_includes_ones_own(served: Served, api: Api, by_page: bool) -> None:
     app = await served.client()
     await served.user("anna")
     pair = await served.tokens(app, *ANNA)
@@ -176,9 +172,7 @@ async def test_a_client_that_comes_while_all_are_listed_is_ended_as_well(served:
 
 
 @row("Session (grant)", "client-credentials session force-terminable only by a super administrator")
-async def test_client_credentials_are_a_super_administrators_to_see_and_to_end(
-    served: Served, api: Api
-) -> None:
+async def test_only_super_administrators_see_and_end_client_credentials(served: Served, api: Api) -> None:
     app = await served.client()
     token = await machine_token(served, app)
     watcher = await holder_of(served, *(each for each in Permission))
@@ -196,9 +190,7 @@ async def test_client_credentials_are_a_super_administrators_to_see_and_to_end(
     assert not await served.api().is_active(app, token)
 
 
-async def test_a_login_of_an_administrator_above_is_out_of_reach_and_an_application_is_not(
-    served: Served, api: Api
-) -> None:
+async def test_a_login_above_is_out_of_reach_and_an_application_is_not(served: Served, api: Api) -> None:
     """To end a user's login counts as forcing out the user (READINGS 40, 55)."""
     app = await served.client()
     pair = await served.tokens(app)

@@ -29,9 +29,7 @@ def folds(page: str) -> tuple[str, str]:
     return before, acknowledged
 
 
-async def test_a_warning_is_folded_away_under_who_acknowledged_it_for_seven_days(
-    served: Served, browser: Browser
-) -> None:
+async def test_an_acknowledged_warning_is_folded_for_seven_days(served: Served, browser: Browser) -> None:
     page = await browser.get("/admin?range=week")
     assert NO_BACKUP in folds(page.text)[0]
     assert 'name="warning" value="backup"' in page.text
@@ -56,9 +54,7 @@ async def test_a_warning_is_folded_away_under_who_acknowledged_it_for_seven_days
     assert NO_BACKUP in folds((await later.get("/admin")).text)[0]
 
 
-async def test_the_last_acknowledgement_is_shown_and_of_a_warning_that_is_over_none(
-    served: Served, browser: Browser
-) -> None:
+async def test_the_last_acknowledgement_is_shown_until_it_is_over(served: Served, browser: Browser) -> None:
     api = await served.administrator()
     await api.succeed("POST", API, {"warning": "backup"})
     served.clock.wait(60)

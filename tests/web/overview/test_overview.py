@@ -136,9 +136,7 @@ async def test_a_time_that_is_none_is_refused(api: Api, query: dict[str, Any], p
     assert fields_of(expect_refusal(answer, 400, "A0401")) == paths
 
 
-async def test_counts_from_the_trail_and_sessions_without_a_user_need_permissions_of_their_own(
-    served: Served,
-) -> None:
+async def test_counts_of_the_trail_and_of_machines_need_other_permissions(served: Served) -> None:
     await a_day(served)
     watcher = await holder_of(served, Permission.ONLINE_LIST)
     await summarise(served)
@@ -220,9 +218,7 @@ async def test_a_database_with_backups_of_its_own_is_asked_for_none(tmp_path: Pa
     assert ('id="state"' in page, "ackup" in page) == (True, False)
 
 
-async def test_a_sweeper_that_falls_behind_and_an_old_backup_are_shown(
-    served: Served, browser: Browser
-) -> None:
+async def test_a_late_sweeper_and_an_old_backup_are_shown(served: Served, browser: Browser) -> None:
     page = (await browser.get("/admin")).text
     assert '<svg role="img" aria-labelledby="running"' in page
     assert "Clean-up is behind" not in page
