@@ -8,8 +8,6 @@ from typing import Final
 
 import pytest
 
-from tests.conftest import RELEASE
-
 ROOT: Final = Path(__file__).resolve().parent.parent
 SERVER, REST, CHECKOUT = "requirements-server.lock", "requirements.lock", "the checkout"
 
@@ -131,11 +129,3 @@ def test_an_installation_that_was_broken_off_is_taken_up_again(checkout: Checkou
     (checkout.folder / ".venv" / ".installed").unlink()
     assert checkout.make("run") == [SERVE]
     assert checkout.make("test") == [REST, TEST]
-
-
-def test_every_entry_of_the_release_list_names_a_test() -> None:
-    for beginning in RELEASE:
-        file, _, name = beginning.partition("::")
-        path = ROOT / "tests" / file
-        assert path.exists(), beginning
-        assert not name or f"def {name.partition('[')[0]}" in path.read_text(encoding="utf-8"), beginning
