@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from pathlib import Path
@@ -50,6 +51,12 @@ def find_imports(tree: ast.AST) -> set[str]:
     return names
 
 
+@cache
+def imports_of(name: str) -> frozenset[str]:
+    """Return what a module of ours imports."""
+    return frozenset(find_imports(ast.parse(MODULES[name].read_text(encoding="utf-8"))))
+
+
 def circle_in(graph: dict[str, set[str]]) -> list[str]:
     try:
         TopologicalSorter(graph).prepare()
@@ -61,21 +68,17 @@ def circle_in(graph: dict[str, set[str]]) -> list[str]:
 @pytest.mark.parametrize("name", MODULES)
 def test_a_module_imports_nothing_from_above_it(name: str) -> None:
     floor = FLOORS.index(name.partition(".")[0])
-    for other in find_imports(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+    for other in imports_of(name):
         package = other.partition(".")[0]
         assert package not in ABOVE
         assert package not in FLOORS or FLOORS.index(package) <= floor, f"{name} imports {other}"
 
 
 def test_no_imports_run_in_a_circle() -> None:
+    # A package is made of its modules, which may ask it for nothing.
     graph = {
-        name: {
-            other
-            for other in find_imports(ast.parse(path.read_text(encoding="utf-8")))
-            # A package is made of its modules, which may ask it for nothing.
-            if other in MODULES and not name.startswith(f"{other}.")
-        }
-        for name, path in MODULES.items()
+        name: {each for each in imports_of(name) if each in MODULES and not name.startswith(f"{each}.")}
+        for name in MODULES
     }
     assert len(graph) > 200
     assert circle_in(graph) == []
@@ -85,13 +88,9 @@ def test_no_imports_run_in_a_circle() -> None:
 def test_no_imports_between_rooms_run_in_a_circle(floor: str) -> None:
     """Take each folder, and each module beside the folders, as a room (docs/architecture.md)."""
     graph: dict[str, set[str]] = {}
-    for name, path in MODULES.items():
+    for name in MODULES:
         if name.startswith(f"{floor}."):
-            rooms = {
-                other.split(".")[1]
-                for other in find_imports(ast.parse(path.read_text(encoding="utf-8")))
-                if other.startswith(f"{floor}.")
-            }
+            rooms = {other.split(".")[1] for other in imports_of(name) if other.startswith(f"{floor}.")}
             graph.setdefault(name.split(".")[1], set()).update(rooms - {name.split(".")[1]})
     assert len(graph) > 8
     assert circle_in(graph) == []
@@ -102,10 +101,9 @@ def test_faces_share_the_application_and_know_no_other_face(name: str) -> None:
     room = name.split(".")[1] if "." in name else ""
     faces = {"pages": ("api", "cli"), "cli": ("api", "pages"), "api": ("pages", "cli")}
     others = faces.get(room, ("api", "pages", "cli") if room == "application" else ())
-    for other in find_imports(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
-        assert not other.startswith(tuple(f"ostiary_web.{each}." for each in others)), (
-            f"{name} imports {other}"
-        )
+    for other in imports_of(name):
+        forbidden = tuple(f"ostiary_web.{each}." for each in others)
+        assert not other.startswith(forbidden), f"{name} imports {other}"
 
 
 def test_a_circle_would_be_seen() -> None:
@@ -117,12 +115,7 @@ def test_a_circle_would_be_seen() -> None:
 
 
 def test_one_module_imports_hypercorn() -> None:
-    trees = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
-    reaching = [
-        name
-        for name, tree in trees.items()
-        if any(each.startswith("hypercorn") for each in find_imports(tree))
-    ]
+    reaching = [name for name in MODULES if any(each.startswith("hypercorn") for each in imports_of(name))]
     assert reaching == ["ostiary_net.front_door.hypercorn_internals"]
 
 

@@ -8,6 +8,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Final
@@ -123,7 +124,7 @@ def open_door(example: str, folder: Path) -> Iterator[Door]:
             case _:
                 raise ValueError(f"there is no example called {example}")
         if port:
-            ask = stack.enter_context(over_sockets(port))
+            ask = stack.enter_context(_over(HTTPConnection("127.0.0.1", port, timeout=10)))
         else:
             ask = _in_batches(batch.Batch(store, "a seed"), clock)
         yield _door_over(store, clock, ask, port)
@@ -157,12 +158,6 @@ def _door_over(store: Store, clock: HandClock, ask: Ask, port: int = 0) -> Door:
 
 
 @contextmanager
-def over_sockets(port: int) -> Iterator[Ask]:
-    with _over(HTTPConnection("127.0.0.1", port, timeout=10)) as ask:
-        yield ask
-
-
-@contextmanager
 def _over(connection: HTTPConnection) -> Iterator[Ask]:
     def ask(method: str, path: str, fields: Fields, body: bytes) -> Told:
         connection.putrequest(method, path, skip_accept_encoding=True)
@@ -191,15 +186,21 @@ def _on_uvicorn(application: Any) -> Iterator[int]:
 
 
 @contextmanager
-def _run_uvicorn(application: Any, listening: socket.socket) -> Iterator[None]:
-    server = uvicorn.Server(uvicorn.Config(application, port=0, log_config=None, ws="none"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+def _in_thread(run: Callable[[], object], stop: Callable[[], object]) -> Iterator[None]:
+    thread = threading.Thread(target=run)
     thread.start()
     try:
         yield
     finally:
-        server.should_exit = True
+        stop()
         thread.join(10)
+
+
+@contextmanager
+def _run_uvicorn(application: Any, listening: socket.socket) -> Iterator[None]:
+    server = uvicorn.Server(uvicorn.Config(application, port=0, log_config=None, ws="none"))
+    with _in_thread(partial(server.run, sockets=[listening]), partial(setattr, server, "should_exit", True)):
+        yield
 
 
 class _Quiet(WSGIRequestHandler):
@@ -213,14 +214,11 @@ class _Quiet(WSGIRequestHandler):
 
 @contextmanager
 def _on_wsgi(application: Any) -> Iterator[int]:
-    with make_server("127.0.0.1", 0, application, WSGIServer, _Quiet) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield server.server_port
-        finally:
-            server.shutdown()
-            thread.join(10)
+    with (
+        make_server("127.0.0.1", 0, application, WSGIServer, _Quiet) as server,
+        _in_thread(partial(server.serve_forever, poll_interval=0.02), server.shutdown),
+    ):
+        yield server.server_port
 
 
 @contextmanager
@@ -238,14 +236,9 @@ def _on_trio(store: Store, clock: HandClock) -> Iterator[int]:
             await over.wait()
             nursery.cancel_scope.cancel()
 
-    thread = threading.Thread(target=trio.run, args=[serve])
-    thread.start()
-    try:
+    with _in_thread(partial(trio.run, serve), lambda: tokens[0].run_sync_soon(over.set)):
         assert ready.wait(10)
         yield ports[0]
-    finally:
-        tokens[0].run_sync_soon(over.set)
-        thread.join(10)
 
 
 def _in_batches(job: batch.Batch, clock: HandClock) -> Ask:
