@@ -2,20 +2,12 @@
 
 from fuzz.model.permissions import ALL_PERMISSIONS, POWERS, find_allowed, require_permission, require_proof
 from fuzz.model.realm import Realm
-from fuzz.model.records import (
-    DONE,
-    NOT_SIGNED_IN,
-    OVERTAKEN,
-    WRONG_PASSWORD_MS,
-    WRONG_PASSWORDS,
-    Session,
-    Ticket,
-    User,
-    Verdict,
-    refuse,
-)
+from fuzz.model.records import DONE, NOT_SIGNED_IN, OVERTAKEN, Session, Ticket, User, Verdict, refuse
 from fuzz.shared.calls import Answer, AnswerKind, Call
 from fuzz.shared.initial_states import CHOICES
+
+WRONG_PASSWORDS = 5
+WRONG_PASSWORD_MS = 15 * 60 * 1_000
 
 
 def sign_in(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:

@@ -13,19 +13,15 @@ from fuzz.model.permissions import (
     require_reach_of,
 )
 from fuzz.model.realm import Realm
-from fuzz.model.records import (
-    DONE,
-    SUPER_ADMINISTRATOR,
-    Refusal,
-    User,
-    Verdict,
-    answer_of_user,
-    refuse,
-    require_fields_in_order,
-)
+from fuzz.model.records import DONE, SUPER_ADMINISTRATOR, Refusal, User, Verdict, refuse, require_fields
 from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
 from fuzz.shared.initial_states import KNOWN_WARNINGS
 from fuzz.shared.odd_fields import faults_of, is_odd, read_sent
+
+
+def answer_of_user(user: User) -> Answer:
+    """Return the answer that shows an account to an administrator."""
+    return Answer(AnswerKind.USER, sub=user.user_id, username=user.username)
 
 
 def find_user(realm: Realm, call: Call, now: int) -> User:
@@ -81,7 +77,7 @@ def create_administrator(realm: Realm, call: Call, now: int, given: Answer) -> V
 
 def register_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     require_permission(realm, call, now)
-    require_fields_in_order(call)
+    require_fields(call)
     require_roles(realm, call.roles or ())
     roles = frozenset(call.roles or ())
     require_reach(realm, call, now, permissions_of(realm, roles), "nobody hands out more than they hold")
@@ -123,7 +119,7 @@ def change_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         roles = user.roles | moved if call.moves == "give" else user.roles - moved
         verdict = change_user(realm, call._replace(roles=tuple(sorted(roles)), moves=None), now, given)
         return verdict._replace(answer=DONE) if verdict.answer.kind is AnswerKind.USER else verdict
-    require_fields_in_order(
+    require_fields(
         call,
         username=(user.username, call.new_username),
         phone=(user.phone or "", call.phone),

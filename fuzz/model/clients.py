@@ -4,16 +4,7 @@ from dataclasses import replace
 
 from fuzz.model.permissions import SEES_CLIENTS, require_import, require_permission
 from fuzz.model.realm import Realm
-from fuzz.model.records import (
-    BUILT_IN,
-    DONE,
-    SECOND_MS,
-    Client,
-    Refusal,
-    Verdict,
-    refuse,
-    require_fields_in_order,
-)
+from fuzz.model.records import BUILT_IN, DONE, SECOND_MS, Client, Refusal, Verdict, refuse, require_fields
 from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
 from fuzz.shared.initial_states import CLIENT_FIELDS, WRONG_AT_ONCE, ClientSettings
 from fuzz.shared.odd_fields import faults_of, is_odd
@@ -21,7 +12,7 @@ from fuzz.shared.odd_fields import faults_of, is_odd
 
 def register_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     require_permission(realm, call, now)
-    require_fields_in_order(call)
+    require_fields(call)
     client_id = call.client_id or ""
     if client_id in BUILT_IN or client_id in realm.clients:
         return refuse("A0409", "a client identifier is never given out again")
@@ -68,7 +59,7 @@ def settings_of(client: Client, call: Call) -> dict[str, tuple[object, object]]:
 
 def change_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     client = find_client(realm, call, now)
-    require_fields_in_order(call, **settings_of(client, call))
+    require_fields(call, **settings_of(client, call))
     if call.seen == "as-sent":
         return Verdict(answer_of_client(client), "who sends what they saw asks for nothing")
     client.settings = replace(client.settings, **call.settings)
@@ -160,7 +151,7 @@ def give_secret(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 def reset_secret(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     client = find_client(realm, call, now)
-    require_fields_in_order(call)
+    require_fields(call)
     keeps = bool(call.keep_seconds)
     set_secret(client, realm.new(given.secret), now, call.keep_seconds or 0)
     answer = Answer(AnswerKind.SECRET, client_id=client.client_id, secret=client.secret)

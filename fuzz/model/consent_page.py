@@ -1,22 +1,22 @@
 """Required answers at the consent page."""
 
 from fuzz.model.realm import Realm
-from fuzz.model.records import (
-    BASE64URL,
-    DONE,
-    Client,
-    Code,
-    Refusal,
-    User,
-    Verdict,
-    make_redirect,
-    offer_scope,
-    refuse,
-)
+from fuzz.model.records import BASE64URL, DONE, Client, Code, Refusal, User, Verdict, refuse
 from fuzz.shared.calls import Answer, AnswerKind, Call
 
 Asked = tuple[User, Client, frozenset[str]]
 """The user of a request, the client, and the requested scope."""
+
+
+def offer_scope(client: Client, scope: frozenset[str], ask: bool) -> Answer:
+    """Return the answer that the consent page is built from."""
+    return Answer(AnswerKind.OFFERED, client_id=client.client_id, scope=tuple(sorted(scope)), ask=ask)
+
+
+def make_redirect(redirect_uri: str, result: str, state: str | None) -> str:
+    """Return the redirect address: the registered URI with its own query first, then the result."""
+    joint = "&" if "?" in redirect_uri else "?"
+    return f"{redirect_uri}{joint}{result}" + (f"&state={state}" if state is not None else "")
 
 
 def check_request(realm: Realm, call: Call, now: int) -> Asked:

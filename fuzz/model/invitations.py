@@ -3,8 +3,10 @@
 from fuzz.model.administration import find_another
 from fuzz.model.permissions import CREDENTIALS, require_power
 from fuzz.model.realm import Realm
-from fuzz.model.records import DONE, INVITATION_MS, Invitation, Verdict, refuse
+from fuzz.model.records import DONE, Invitation, Verdict, refuse
 from fuzz.shared.calls import Answer, AnswerKind, Call
+
+INVITATION_MS = 72 * 60 * 60 * 1_000
 
 
 def invite_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from fuzz.model.realm import Realm
-from fuzz.model.records import PROOF_MS, SUPER_ADMINISTRATOR, Refusal, User, refuse
+from fuzz.model.records import SECOND_MS, SUPER_ADMINISTRATOR, Refusal, User, refuse
 from fuzz.shared.calls import Call, Face, Verb
+
+PROOF_MS: Final = 15 * 60 * SECOND_MS
 
 _TO_UPDATE_USERS: Final = (
     *(Verb.CHANGE_USER, Verb.ENABLE_USER, Verb.DISABLE_USER, Verb.RESET_PASSWORD, Verb.RESET_FACTOR),

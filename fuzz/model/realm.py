@@ -4,16 +4,9 @@ from collections.abc import Iterable
 
 from fuzz.model.records import (
     BASE64URL,
-    GRACE_MS,
-    LOGIN_ACCESS_SECONDS,
-    LOGIN_SECONDS,
-    MUST_CHANGE,
-    MUST_SET_UP,
     NOT_SIGNED_IN,
     SECOND_MS,
-    STRANGER,
     SUPER_ADMINISTRATOR,
-    TOKEN_PREFIX,
     Client,
     Code,
     Held,
@@ -30,6 +23,14 @@ from fuzz.model.records import (
 )
 from fuzz.shared.calls import Answer, AnswerKind, Call
 from fuzz.shared.initial_states import Settings
+
+GRACE_MS = 30 * SECOND_MS
+LOGIN_ACCESS_SECONDS = 1_800
+LOGIN_SECONDS = 604_800
+TOKEN_PREFIX = "ostiary_pat_"
+STRANGER = refuse("invalid_client", "client authentication failed")
+MUST_CHANGE = refuse("A1004", "the signed-in account must change its password first")
+MUST_SET_UP = refuse("A1009", "the signed-in account must set up a second factor first")
 
 
 class Realm:

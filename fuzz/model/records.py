@@ -9,26 +9,9 @@ from fuzz.shared.initial_states import ClientSettings, end_of_day
 from fuzz.shared.odd_fields import faults_of
 
 SECOND_MS: Final = 1_000
-CODE_MS: Final = 300 * SECOND_MS
-GRACE_MS: Final = 30 * SECOND_MS
-LOGIN_ACCESS_SECONDS: Final = 1_800
-LOGIN_SECONDS: Final = 604_800
-PROOF_MS: Final = 15 * 60 * SECOND_MS
-WRONG_PASSWORDS: Final = 5
-WRONG_PASSWORD_MS: Final = 15 * 60 * SECOND_MS
-INVITATION_MS: Final = 72 * 60 * 60 * 1_000
-TEXT_CODES_A_DAY: Final = 20
-TEXT_CODES_A_NUMBER: Final = 10
-TEXT_CODE_MS: Final = 10 * 60 * SECOND_MS
-TEXT_CODE_PAUSE_MS: Final = 60 * SECOND_MS
-TEXT_CODE_TRIES: Final = 5
-TICKET_MS: Final = 5 * 60 * SECOND_MS
-DAY_MS: Final = 24 * 60 * 60 * SECOND_MS
 BUILT_IN: Final = ("console", "mobile")
-TOKEN_PREFIX: Final = "ostiary_pat_"
 SUPER_ADMINISTRATOR: Final = "super_admin"
 BASE64URL: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
-VERIFIER: Final = BASE64URL | frozenset(".~")
 
 
 Scope = frozenset[str]
@@ -227,7 +210,7 @@ def is_recorded(verdict: Verdict) -> bool:
     return verdict.answer.error in of_permissions or verdict == STILL_HELD
 
 
-def require_fields_in_order(call: Call, **stored: tuple[object, object]) -> None:
+def require_fields(call: Call, **stored: tuple[object, object]) -> None:
     """Raise `Refusal` with every faulty field, or with every field that another caller changed meanwhile.
 
     `stored` has for each field the stored value and the sent one.
@@ -241,28 +224,7 @@ def require_fields_in_order(call: Call, **stored: tuple[object, object]) -> None
         raise Refusal(refuse("A0401", "every field is named that may not be so", *faults))
 
 
-def answer_of_user(user: User) -> Answer:
-    """Return the answer that shows an account to an administrator."""
-    return Answer(AnswerKind.USER, sub=user.user_id, username=user.username)
-
-
-def offer_scope(client: Client, scope: frozenset[str], ask: bool) -> Answer:
-    """Return the answer that the consent page is built from."""
-    return Answer(AnswerKind.OFFERED, client_id=client.client_id, scope=tuple(sorted(scope)), ask=ask)
-
-
-def make_redirect(redirect_uri: str, result: str, state: str | None) -> str:
-    """Return the redirect address: the registered URI with its own query first, then the result."""
-    joint = "&" if "?" in redirect_uri else "?"
-    return f"{redirect_uri}{joint}{result}" + (f"&state={state}" if state is not None else "")
-
-
 DONE: Final = Answer(AnswerKind.DONE)
-INACTIVE: Final = Answer(AnswerKind.INACTIVE)
-STRANGER: Final = refuse("invalid_client", "client authentication failed")
 OVERTAKEN: Final = refuse("A0409", "the password changed while it was verified: to be asked again")
-NOT_REGISTERED: Final = refuse("unauthorized_client", "the client does not register the requested grant")
-MUST_CHANGE: Final = refuse("A1004", "the signed-in account must change its password first")
-MUST_SET_UP: Final = refuse("A1009", "the signed-in account must set up a second factor first")
 STILL_HELD: Final = refuse("A0409", "a role that somebody holds is still referenced")
 NOT_SIGNED_IN: Final = refuse("A1001", "not logged in, or the token is not valid")

@@ -2,15 +2,7 @@
 
 from fuzz.model.permissions import ROLES, require_import, require_permission, require_power, require_reach
 from fuzz.model.realm import Realm
-from fuzz.model.records import (
-    DONE,
-    STILL_HELD,
-    SUPER_ADMINISTRATOR,
-    Refusal,
-    Verdict,
-    refuse,
-    require_fields_in_order,
-)
+from fuzz.model.records import DONE, STILL_HELD, SUPER_ADMINISTRATOR, Refusal, Verdict, refuse, require_fields
 from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
 from fuzz.shared.odd_fields import faults_of, is_odd
 
@@ -21,7 +13,7 @@ def role_known(permissions: frozenset[str], clause: str) -> Verdict:
 
 def register_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     require_permission(realm, call, now)
-    require_fields_in_order(call)
+    require_fields(call)
     permissions = frozenset(call.permissions or ())
     require_reach(realm, call, now, permissions, "nobody puts more into a role than they hold")
     role_id = call.role_id or ""
@@ -43,7 +35,7 @@ def find_role(realm: Realm, call: Call, now: int) -> str:
 def change_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     role_id = find_role(realm, call, now)
     permissions = frozenset(call.permissions or ())
-    require_fields_in_order(call, permissions=(realm.roles[role_id], permissions))
+    require_fields(call, permissions=(realm.roles[role_id], permissions))
     if call.seen == "as-sent":
         permissions = realm.roles[role_id]
     concerned = permissions | realm.roles[role_id]

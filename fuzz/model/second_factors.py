@@ -1,24 +1,14 @@
 """Required answers about second factors: set up, entered at sign-in, removed, reset."""
 
-from fuzz.model.accounts import login, refuse_wrong_password
+from fuzz.model.accounts import WRONG_PASSWORD_MS, WRONG_PASSWORDS, login, refuse_wrong_password
 from fuzz.model.administration import find_another
 from fuzz.model.permissions import CREDENTIALS, require_power
 from fuzz.model.realm import Realm
-from fuzz.model.records import (
-    DONE,
-    OVERTAKEN,
-    TICKET_MS,
-    WRONG_PASSWORD_MS,
-    WRONG_PASSWORDS,
-    Factor,
-    Refusal,
-    Ticket,
-    User,
-    Verdict,
-    refuse,
-)
+from fuzz.model.records import DONE, OVERTAKEN, SECOND_MS, Factor, Refusal, Ticket, User, Verdict, refuse
 from fuzz.shared.authenticator import steps_of
 from fuzz.shared.calls import Answer, AnswerKind, Call
+
+TICKET_MS = 5 * 60 * SECOND_MS
 
 
 def begin_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:

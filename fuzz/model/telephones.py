@@ -2,21 +2,15 @@
 
 from fuzz.model.accounts import refuse_wrong_password
 from fuzz.model.realm import Realm
-from fuzz.model.records import (
-    DAY_MS,
-    DONE,
-    OVERTAKEN,
-    TEXT_CODE_MS,
-    TEXT_CODE_PAUSE_MS,
-    TEXT_CODE_TRIES,
-    TEXT_CODES_A_DAY,
-    TEXT_CODES_A_NUMBER,
-    TextCode,
-    User,
-    Verdict,
-    refuse,
-)
+from fuzz.model.records import DONE, OVERTAKEN, SECOND_MS, TextCode, User, Verdict, refuse
 from fuzz.shared.calls import Answer, AnswerKind, Call
+
+TEXT_CODES_A_DAY = 20
+TEXT_CODES_A_NUMBER = 10
+TEXT_CODE_MS = 10 * 60 * SECOND_MS
+TEXT_CODE_PAUSE_MS = 60 * SECOND_MS
+TEXT_CODE_TRIES = 5
+DAY_MS = 24 * 60 * 60 * SECOND_MS
 
 WRONG_CODE = refuse("A1006", "a code that was sent is used, replaced, too old or void by now")
 NO_RECOVERY = refuse("A0403", "nobody recovers a password by text message here")

@@ -4,19 +4,13 @@ import hashlib
 from base64 import urlsafe_b64encode
 
 from fuzz.model.realm import Realm
-from fuzz.model.records import (
-    CODE_MS,
-    DONE,
-    INACTIVE,
-    NOT_REGISTERED,
-    SECOND_MS,
-    VERIFIER,
-    Client,
-    Code,
-    Verdict,
-    refuse,
-)
+from fuzz.model.records import BASE64URL, DONE, SECOND_MS, Client, Code, Verdict, refuse
 from fuzz.shared.calls import Answer, AnswerKind, Call
+
+CODE_MS = 300 * SECOND_MS
+VERIFIER = BASE64URL | frozenset(".~")
+INACTIVE = Answer(AnswerKind.INACTIVE)
+NOT_REGISTERED = refuse("unauthorized_client", "the client does not register the requested grant")
 
 
 def redeem(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
