@@ -15,9 +15,9 @@ import click
 
 _STANDARD_OUTPUT: Final = 1
 _TERMINAL_CONTROLS: Final = re.compile("[\x7f-\x9f\u2028\u2029]")
-"""What JSON lets stand and a terminal or a reader of lines acts on: DEL, C1 controls, line separators."""
-_CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """Characters that JSON lets stand and that act on terminals or line readers: DEL, C1, line separators."""
+_CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""All characters that act on terminals or line readers."""
 
 
 class OutputFailed(click.ClickException):
@@ -57,7 +57,7 @@ def open_standard_streams() -> None:
 
 def exit_with(words: object) -> NoReturn:
     """End the process with one line on standard error, and 1."""
-    sys.exit(f"ostiary: {words}")
+    sys.exit(f"ostiary: {' '.join(str(words).splitlines())}")  # SQLite's own words may be several lines
 
 
 def print_text(text: str = "") -> None:
