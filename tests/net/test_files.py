@@ -23,9 +23,10 @@ def files_in(folder: Path) -> Files:
     return Files(folder / "files", entropy_source=SeededEntropy(), run_sync=run_inline)
 
 
-async def test_a_file_is_read_back_until_it_is_removed(tmp_path: Path) -> None:
-    files = files_in(tmp_path)
+async def test_a_file_is_read_back_until_it_is_removed_and_has_nothing_beside_it(tmp_path: Path) -> None:
+    files = Files(tmp_path / "files", entropy_source=SeededEntropy())
     name = await files.keep(b"content", "png")
+    assert [path.name for path in (tmp_path / "files").iterdir()] == [name]
     assert await files.read(name) == b"content"
     await files.remove(name)
     assert await files.read(name) is None
@@ -56,12 +57,6 @@ async def test_a_file_that_cannot_be_removed_is_logged(tmp_path: Path) -> None:
     with capture_logs() as logs:
         await files.remove(name)
     assert [(told["event"], told["file"]) for told in logs] == [("file not removed", name)]
-
-
-async def test_after_keeping_there_is_the_file_and_nothing_beside_it(tmp_path: Path) -> None:
-    files = Files(tmp_path / "files", entropy_source=SeededEntropy())
-    name = await files.keep(b"content", "webp")
-    assert [path.name for path in (tmp_path / "files").iterdir()] == [name]
 
 
 DIGEST = "a" * 64

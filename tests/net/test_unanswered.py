@@ -19,17 +19,19 @@ from ostiary_net.turns.turns import Turns, open_turns
 from tests.support import asks
 from tests.support.stores import BreakingStore, HandClock, world_on
 from tests.support.story import World, client, user
+from tests.support.strategies import copy_of
 
 T = TypeVar("T")
 
 
 class UnheardStore(BreakingStore):
-    """A store that keeps turns, and whose answers are lost while it is `unheard`."""
+    """A store whose answers are lost while it is `unheard`; if it `forgets`, it then keeps nothing."""
 
-    unheard = False
+    unheard = forgets = False
 
     def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
-        decisions = super().turn(events, *more)
+        is_lost = self.unheard and self.forgets
+        decisions = copy_of(self).turn(events, *more) if is_lost else super().turn(events, *more)
         if self.unheard:
             unconfirmed = CommitUnconfirmed("no answer")
             unconfirmed.decisions = decisions
@@ -97,24 +99,12 @@ async def test_the_grace_of_an_unanswered_refresh_begins_when_the_store_keeps_a_
 
 
 async def test_a_refresh_that_was_not_kept_has_the_grace_of_its_retry(autojump_clock: MockClock) -> None:
-    class Forgetful(UnheardStore):
-        """Keeps nothing of a turn whose answer is lost."""
-
-        def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
-            kept = [dict(rows) for rows in self._tables.values()]
-            try:
-                return super().turn(events, *more)
-            except CommitUnconfirmed:
-                for rows, before in zip(self._tables.values(), kept, strict=True):
-                    rows.clear()
-                    rows.update(before)
-                raise
-
     callers = Callers()
-    callers.store.__class__ = Forgetful
-    pair = callers.world.tokens()
+    callers.store.forgets = True
+    pair, before = callers.world.tokens(), callers.world.everything()
     async with open_turns(callers.store, callers.clock, run_inline) as callers.turns:
         await callers.lose_answer(pair)
+        assert callers.world.everything() == before
         await callers.be_away(pair, 40)
         assert isinstance(await callers.refresh(pair), TokensIssued)
         await callers.wait(30)

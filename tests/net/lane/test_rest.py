@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Self
 
 import pytest
 import trio
@@ -34,10 +34,16 @@ async def open_resting(**named: Any) -> AsyncIterator[Opened]:
 
 
 class Woken(trio.abc.Instrument):
-    """Counts how often tasks of connections ran."""
+    """Counts how often tasks of connections run inside the block."""
 
-    def __init__(self) -> None:
-        self.steps = 0
+    steps = 0
+
+    def __enter__(self) -> Self:
+        trio.lowlevel.add_instrument(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        trio.lowlevel.remove_instrument(self)
 
     def before_task_step(self, task: trio.lowlevel.Task) -> None:
         self.steps += task.name.endswith("connections._serve")
@@ -58,13 +64,11 @@ HEAD, END_OF_HEAD, BODY = ACTIVE.partition(b"\r\n\r\n")
     ],
 )
 async def test_later_requests_of_a_backend_wake_no_task_of_its_connection(pieces: Sequence[bytes]) -> None:
-    woken = Woken()
     async with open_resting(app=nobody) as door:
         line = await door.call(*pieces)
-        trio.lowlevel.add_instrument(woken)
-        for _ in range(5):
-            await line.say(*pieces)
-        trio.lowlevel.remove_instrument(woken)
+        with Woken() as woken:
+            for _ in range(5):
+                await line.say(*pieces)
         assert (await line.hear(0.1)).data.count(b"HTTP/1.1 ") == 6
         assert woken.steps == 0
 
@@ -96,13 +100,11 @@ TRACED = ACTIVE.replace(b"\r\n\r\n", b"\r\nTraceparent: " + PARENT + b"\r\n\r\n"
 async def test_a_request_that_is_traced_wakes_no_task_and_has_its_span_each_time() -> None:
     recorder = Recorder()
 
-    woken = Woken()
     async with open_resting(app=nobody) as door:
         object.__setattr__(door.service, "tracing", recorder)
         line = await door.call(TRACED)
-        trio.lowlevel.add_instrument(woken)
-        await line.say(TRACED, ASKED["profile of nobody"])
-        trio.lowlevel.remove_instrument(woken)
+        with Woken() as woken:
+            await line.say(TRACED, ASKED["profile of nobody"])
         assert (await line.hear(0.1)).data.count(b"HTTP/1.1 ") == 3
         assert woken.steps == 0
     path = "/api/oauth2/introspect"
@@ -142,17 +144,15 @@ async def test_bytes_behind_a_request_wait_for_its_answer(behind: bytes) -> None
 
 @pytest.mark.parametrize("seconds", [0.4, 0.6], ids=["in time", "late"])
 async def test_a_body_is_waited_for_a_moment_before_the_connection_s_task_has_it(seconds: float) -> None:
-    woken = Woken()
     async with open_resting() as door:
         line = await door.call(ACTIVE)
         assert (await line.hear(0.1)).data.startswith(b"HTTP/1.1 200")
-        trio.lowlevel.add_instrument(woken)
-        await line.say(HEAD + END_OF_HEAD)
-        await trio.sleep(seconds)
-        await line.say(BODY)
-        trio.lowlevel.remove_instrument(woken)
-        steps, heard = woken.steps, await line.hear(1)
-    assert (steps > 0) == (seconds > LIMITS.body_wait_seconds)
+        with Woken() as woken:
+            await line.say(HEAD + END_OF_HEAD)
+            await trio.sleep(seconds)
+            await line.say(BODY)
+        heard = await line.hear(1)
+    assert (woken.steps > 0) == (seconds > LIMITS.body_wait_seconds)
     assert heard.data.startswith(b"HTTP/1.1 200")
     assert not heard.closed
 
@@ -270,12 +270,10 @@ async def test_without_epoll_the_task_of_a_connection_reads(
 ) -> None:
     monkeypatch.setattr(opening, "open_poller", lambda: None)
 
-    woken = Woken()
     async with open_resting(app=nobody) as door:
         line = await door.call(ACTIVE)
-        trio.lowlevel.add_instrument(woken)
-        await line.say(ACTIVE)
-        trio.lowlevel.remove_instrument(woken)
-        steps, heard = woken.steps, await line.hear(0.1)
-    assert steps > 0
+        with Woken() as woken:
+            await line.say(ACTIVE)
+        heard = await line.hear(0.1)
+    assert woken.steps > 0
     assert heard.data.count(b"HTTP/1.1 200") == 2

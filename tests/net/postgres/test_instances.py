@@ -3,7 +3,7 @@
 import os
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from ostiary_core import Decision, Instant, LostRace, take_turn
-from ostiary_core.events import Event, IntrospectionRequested, Operator, UserForcedOut
+from ostiary_core import Decision, Instant, LostRace, retry_lost_races, take_turn
+from ostiary_core.events import IntrospectionRequested, Operator, UserForcedOut
 from ostiary_core.model.instant import SECOND_MS, Monotonic
 from ostiary_core.model.records import Table
 from ostiary_core.model.reply import TokenActive, TokensIssued, UserKnown
@@ -25,15 +25,6 @@ from tests.support.stores import world_on
 from tests.support.story import START, World
 
 KILLABLE = f"killable_{os.getpid()}"
-
-
-def persistent(store: PostgreSQLStore, events: Sequence[Event]) -> list[Decision]:
-    """Take a turn; take it again as long as another instance was quicker."""
-    while True:
-        try:
-            return store.turn(events, START)
-        except LostRace:
-            continue
 
 
 def test_each_connection_is_made_with_the_password_of_its_time(address: str) -> None:
@@ -65,7 +56,7 @@ def test_a_deadlock_is_a_lost_race(address: str) -> None:
             with pytest.raises(LostRace) as lost:
                 turn.result(60)
         assert isinstance(lost.value.__cause__, psycopg.errors.DeadlockDetected)
-        persistent(store, force_out)
+        retry_lost_races(lambda: store.turn(force_out, START))
 
 
 def test_a_conflict_that_the_database_finds_at_the_commit_is_a_lost_race(address: str) -> None:
