@@ -170,10 +170,9 @@ async def test_one_failing_turn_is_logged_once_for_every_request_in_it() -> None
     failures = []
 
     async def ask(service: Service, trace_id: str) -> None:
-        try:
+        with pytest.raises(TurnFailed) as failure:
             await service.decide(registration_of(f"user-{trace_id}"), origin(trace_id))
-        except TurnFailed as failure:
-            failures.append(failure)
+        failures.append(failure)
 
     async with serving(store) as service:
         with capture_logs() as log:

@@ -182,10 +182,9 @@ async def test_turns_that_are_cancelled_before_the_commit_keep_nothing(store: SQ
     failures = []
 
     async def ask(turns: Turns) -> None:
-        try:
+        with pytest.raises(TurnFailed) as failure:
             await turns.decide(registration_of("anna"), origin())
-        except TurnFailed as failure:
-            failures.append(failure)
+        failures.append(failure)
 
     async with trio.open_nursery() as nursery:
         with trio.CancelScope() as scope:
