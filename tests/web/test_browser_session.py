@@ -125,7 +125,7 @@ async def test_a_form_from_the_public_address_is_one_of_ours(tmp_path: Path) -> 
 
 
 async def test_a_sign_in_leads_only_to_a_path_of_this_server(served: Served) -> None:
-    """This holds for a form that was tampered with too (READINGS 27)."""
+    """A form that was tampered with leads nowhere else either (READINGS 27)."""
     for return_to in FOREIGN:
         browser = served.browser()
         response = await browser.sign_in(return_to=return_to)

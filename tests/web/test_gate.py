@@ -62,7 +62,7 @@ class Route:
 
     @property
     def address(self) -> str:
-        """The path with the name of a record that does not exist."""
+        """Return the path with the name of a record that does not exist."""
         # Without a query, `/sso` cannot be answered.
         return "/sso?client_id=nobody" if self.path == "/sso" else re.sub("<[^>]+>", "nobody", self.path)
 

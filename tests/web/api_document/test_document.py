@@ -226,7 +226,7 @@ PATIENCE_MS = 60_000
 
 
 def _read_to_the_end(page: Page) -> set[str]:
-    """Scroll to the end of the page, and return the operations on it: Swagger UI draws only those in view."""
+    """Return the operations on the page while it is read to its end: Swagger UI draws only those in view."""
     seen: set[str] = set()
     at, end = -1.0, 0.0
     while at != end:
