@@ -92,7 +92,7 @@ class Model:
             recorded |= is_recorded(verdict_of_part)
             if part.verb is Verb.IMPORT_USER and part.replaces:
                 if part.username in imported and verdict_of_part.answer.kind is not AnswerKind.REFUSED:
-                    verdict_of_part = refuse("A0401", "an import names nobody twice", "username")
+                    verdict_of_part = refuse("A0401", "an import names each user once", "username")
                 imported.add(part.username)
             if verdict_of_part.answer.kind is AnswerKind.REFUSED:
                 faults.append(f"{place}:{verdict_of_part.answer.error}")

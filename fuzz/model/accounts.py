@@ -86,7 +86,7 @@ def show_account(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user = realm.require_login(call, now, any_password=True, by_token=call.choice is not None)
     allowed = tuple(sorted(find_allowed(realm, call, now)))
     profile = Answer(AnswerKind.PROFILE, sub=user.user_id, username=user.username, permissions=allowed)
-    return Verdict(profile, "people are told who they are and what they may do")
+    return Verdict(profile, "a user sees the own account and its permissions")
 
 
 def end_own_session(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
@@ -94,7 +94,7 @@ def end_own_session(realm: Realm, call: Call, now: int, given: Answer) -> Verdic
     own = (one for one in realm.sessions if one.session_id == call.session_id and one.user is user)
     session = next(own, None)
     if session is None or session.ended or now >= session.until:
-        return refuse("A0404", "no such running session of one's own")
+        return refuse("A0404", "no such running session of the user")
     session.ended = True
     return Verdict(DONE, "a user ends one of their sessions")
 
@@ -111,14 +111,14 @@ def create_token(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user = realm.require_login(call, now)
     chosen, seconds = frozenset(call.permissions or ()), call.refresh_seconds or 0
     if not chosen:
-        return refuse("A0401", "a token that may do nothing is none", "permissions")
+        return refuse("A0401", "a token needs at least one permission", "permissions")
     if not chosen <= find_allowed(realm, call, now) | POWERS:
-        return refuse("A0403", "nobody gives a token what they may not do")
+        return refuse("A0403", "users give a token only permissions that they have")
     require_proof(realm.tokens[call.login or ""].session.proved_at, now)
     tokens = [one for one in realm.sessions if one.user is user and one.allows is not None]
     living = [one for one in tokens if not one.ended and now < one.until]
     if len(living) >= realm.settings.tokens_at_most:
-        return refuse("B1004", "as many tokens live as somebody may have")
+        return refuse("B1004", "the user has as many live tokens as allowed")
     session = realm.begin_token(user, chosen, seconds, now, given)
     return Verdict(realm.answer_of_session(session, now), "a personal access token")
 
@@ -139,4 +139,4 @@ def choose(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         user.locale = value
     elif field == "avatarUrl":
         user.picture = value or None
-    return Verdict(DONE, "what somebody likes better ends nothing")
+    return Verdict(DONE, "a choice of language, zone or picture ends nothing")

@@ -29,14 +29,14 @@ def find_user(realm: Realm, call: Call, now: int) -> User:
     user = realm.users.get(call.user_id or "")
     if user is None or user.deleted:
         raise Refusal(refuse("A0404", "no such user"))
-    require_reach_of(realm, call, now, user, "an account that holds what the caller does not is out of reach")
+    require_reach_of(realm, call, now, user, "an account with more permissions is out of reach")
     return user
 
 
 def find_another(realm: Realm, call: Call, now: int) -> User:
     user = find_user(realm, call, now)
     if is_caller(realm, call, now, user):
-        raise Refusal(refuse("B1003", "what proves who one is changes on one's own account alone"))
+        raise Refusal(refuse("B1003", "administrators change their own password only on their own account"))
     return user
 
 
@@ -80,7 +80,7 @@ def register_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     require_fields(call)
     require_roles(realm, call.roles or ())
     roles = frozenset(call.roles or ())
-    require_reach(realm, call, now, permissions_of(realm, roles), "nobody hands out more than they hold")
+    require_reach(realm, call, now, permissions_of(realm, roles), "callers give only permissions they have")
     if any(one.username == call.username and not one.deleted for one in realm.users.values()):
         return refuse("A0409", "uniqueness conflict")
     user_id = given.sub or f"(nobody was told, {len(realm.users)})"
@@ -105,7 +105,7 @@ def import_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     name = user.name if is_odd(call, "name") else user.username
     is_same = user.name == name and frozenset(call.roles or user.roles) == user.roles
     if is_same and not faults_of(changed):
-        return Verdict(DONE, "an import that says what is there already changes nothing")
+        return Verdict(DONE, "an import that equals the record changes nothing")
     verdict = change_user(realm, changed, now, given)
     if verdict.answer.kind is AnswerKind.USER:
         user.name = name
@@ -127,17 +127,17 @@ def change_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         roleIds=(user.roles, None if call.roles is None else frozenset(call.roles)),
     )
     if call.seen == "as-sent":
-        return Verdict(answer_of_user(user), "who sends what they saw asks for nothing")
+        return Verdict(answer_of_user(user), "a request with the values as shown changes nothing")
     require_roles(realm, call.roles or ())
     roles = user.roles if call.roles is None else frozenset(call.roles)
     moved = roles ^ user.roles
-    require_reach(realm, call, now, permissions_of(realm, moved), "nobody hands out more than they hold")
+    require_reach(realm, call, now, permissions_of(realm, moved), "callers give only permissions they have")
     if SUPER_ADMINISTRATOR in moved and is_last_administrator(realm, user):
         return refuse("B1001", "the last super administrator stays")
     username = user.username if is_odd(call, "username") else call.new_username or user.username
     phone = user.phone if call.phone is None else call.phone or None
     if phone != user.phone and is_caller(realm, call, now, user):
-        return refuse("B1003", "one's own telephone number changes on one's own account alone", "phone")
+        return refuse("B1003", "administrators change their own number only on their own account", "phone")
     others = [one for one in realm.users.values() if one is not user and not one.deleted]
     if any(one.username == username or (phone is not None and one.phone == phone) for one in others):
         return refuse("A0409", "uniqueness conflict")
@@ -208,13 +208,13 @@ def withdraw_for(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 def force_out_all(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if call.login is not None and not realm.require_login(call, now).super_administrator:
-        return refuse("A0403", "a super administrator alone signs everybody out")
+        return refuse("A0403", "only a super administrator signs all users out")
     realm.end(realm.sessions)
     realm.void(realm.codes.values())
     realm.void(realm.text_codes.values())
     realm.void(realm.invitations)
     realm.void(realm.tickets.values())
-    return Verdict(DONE, "everybody is force-logged-out: every session ends")
+    return Verdict(DONE, "all users are force-logged-out: every session ends")
 
 
 def end_session(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
@@ -225,7 +225,7 @@ def end_session(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if session.user is None and not is_super(realm, call, now):
         return refuse("A0404", "client-credentials sessions are a super administrator's to see")
     if session.client is None and session.user is not None:
-        require_reach_of(realm, call, now, session.user, "a login of who is above is out of reach")
+        require_reach_of(realm, call, now, session.user, "a login with more permissions is out of reach")
     session.ended = True
     return Verdict(DONE, "administrator force-logs-out one session: it ends")
 
@@ -234,8 +234,8 @@ def acknowledge(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     require_permission(realm, call, now)
     if call.choice not in KNOWN_WARNINGS:
         return refuse("A0401", "a warning begins with the name of its kind", "warning")
-    return Verdict(DONE, "whoever sees the overview acknowledges a warning: nothing but the trail has it")
+    return Verdict(DONE, "a caller who may see the overview acknowledges a warning: the trail records it")
 
 
 def sweep(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    return Verdict(DONE, "housekeeping changes no answer")
+    return Verdict(DONE, "the sweeper changes no answer")

@@ -47,7 +47,7 @@ def import_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     fields = {} if client is None else settings_of(client, call)
     is_same = all(sent is None or sent == stands for stands, sent in fields.values())
     if client is not None and is_same and not faults_of(changed):
-        return Verdict(DONE, "an import that says what is there already changes nothing")
+        return Verdict(DONE, "an import that equals the record changes nothing")
     return change_client(realm, changed, now, given)
 
 
@@ -61,7 +61,7 @@ def change_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     client = find_client(realm, call, now)
     require_fields(call, **settings_of(client, call))
     if call.seen == "as-sent":
-        return Verdict(answer_of_client(client), "who sends what they saw asks for nothing")
+        return Verdict(answer_of_client(client), "a request with the values as shown changes nothing")
     client.settings = replace(client.settings, **call.settings)
     return Verdict(answer_of_client(client), "a client is changed")
 
@@ -103,7 +103,7 @@ def show_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     else:
         noted = (client.used_at, client.old_used_at, client.wrong, client.wrong_at)
     answer = Answer(AnswerKind.DONE, client_id=call.client_id, noted=noted)
-    return Verdict(answer, "a client is shown, with what became of its secrets")
+    return Verdict(answer, "a client is shown, with the uses of its secrets")
 
 
 def note_secret_use(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
@@ -125,7 +125,7 @@ def count_wrong_secrets(realm: Realm, call: Call, now: int, given: Answer) -> Ve
     if client is not None and not client.deleted:
         client.wrong += WRONG_AT_ONCE
         client.wrong_at = max(at, client.wrong_at or at)
-    return Verdict(DONE, "wrong secrets are counted and refuse nobody")
+    return Verdict(DONE, "wrong secrets are counted, and no caller is refused for them")
 
 
 def set_secret(client: Client, secret: str, now: int, keep_seconds: int = 0) -> None:

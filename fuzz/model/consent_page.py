@@ -85,7 +85,7 @@ def withdraw(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 def withdraw_from(realm: Realm, user: User, call: Call) -> Verdict:
     client = realm.clients.get(call.client_id or "")
     if client is None or client.client_id not in user.lets_in:
-        return refuse("A0404", "nothing was given to such a client, if there is one")
+        return refuse("A0404", "no such client, or the user gave it no consent")
     user.lets_in.remove(client.client_id)
     user.consents[client.client_id] = frozenset()
     realm.end(session for session in realm.sessions if session.user is user and session.client is client)

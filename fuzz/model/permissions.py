@@ -101,7 +101,7 @@ def require_power(realm: Realm, call: Call, now: int, power: str) -> None:
 def require_proof(proved_at: int, now: int) -> None:
     """Raise `Refusal` if the last proof of identity is fifteen minutes old or older."""
     if now - proved_at >= PROOF_MS:
-        raise Refusal(refuse("A1010", "who gives power proved who they are within fifteen minutes"))
+        raise Refusal(refuse("A1010", "a proof of identity allows giving power for fifteen minutes"))
 
 
 def find_allowed(realm: Realm, call: Call, now: int) -> frozenset[str]:

@@ -104,7 +104,7 @@ class Realm:
         if session.until - now < SECOND_MS:
             return no_pair
         if latest_arrival - pair.made_at > GRACE_MS:
-            return refuse("A0500", "nobody can know whether it came within 30 s: a failure, and nothing ends")
+            return refuse("A0500", "the retry may have come within 30 s or not: a failure, nothing ends")
         if too_wide:
             return refuse("invalid_scope", "too wide a scope again inside the grace harms nothing")
         if pair.access is None:

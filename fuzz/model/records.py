@@ -218,13 +218,13 @@ def require_fields(call: Call, **stored: tuple[object, object]) -> None:
     if call.seen == "otherwise":
         overtaken = [name for name, (stands, sent) in stored.items() if sent is not None and sent != stands]
         if overtaken:
-            raise Refusal(refuse("A0409", "what others changed meanwhile is not undone", *overtaken))
+            raise Refusal(refuse("A0409", "a change does not undo another caller's change", *overtaken))
     faults = () if call.seen == "as-sent" else faults_of(call)
     if faults:
-        raise Refusal(refuse("A0401", "every field is named that may not be so", *faults))
+        raise Refusal(refuse("A0401", "the refusal names every faulty field", *faults))
 
 
 DONE: Final = Answer(AnswerKind.DONE)
 OVERTAKEN: Final = refuse("A0409", "the password changed while it was verified: to be asked again")
-STILL_HELD: Final = refuse("A0409", "a role that somebody holds is still referenced")
+STILL_HELD: Final = refuse("A0409", "a role that a user holds is still referenced")
 NOT_SIGNED_IN: Final = refuse("A1001", "not logged in, or the token is not valid")

@@ -15,7 +15,7 @@ def register_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     require_permission(realm, call, now)
     require_fields(call)
     permissions = frozenset(call.permissions or ())
-    require_reach(realm, call, now, permissions, "nobody puts more into a role than they hold")
+    require_reach(realm, call, now, permissions, "callers put only permissions they have into a role")
     role_id = call.role_id or ""
     if role_id in realm.roles or role_id == SUPER_ADMINISTRATOR:
         return refuse("A0409", "uniqueness conflict")
@@ -39,11 +39,11 @@ def change_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if call.seen == "as-sent":
         permissions = realm.roles[role_id]
     concerned = permissions | realm.roles[role_id]
-    require_reach(realm, call, now, concerned, "nobody puts more into a role than they hold")
+    require_reach(realm, call, now, concerned, "callers put only permissions they have into a role")
     if permissions != realm.roles[role_id]:
         require_power(realm, call, now, ROLES)
     realm.roles[role_id] = permissions
-    return role_known(permissions, "a role is changed: whoever holds it may do so at once")
+    return role_known(permissions, "a role is changed: its holders have the new permissions at once")
 
 
 def import_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
@@ -54,7 +54,7 @@ def import_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     changed = call._replace(verb=Verb.CHANGE_ROLE)
     require_import(realm, made, changed, now)
     if stands == frozenset(call.permissions or ()) and not faults_of(changed):
-        return Verdict(DONE, "an import that says what is there already changes nothing")
+        return Verdict(DONE, "an import that equals the record changes nothing")
     return change_role(realm, changed, now, given)
 
 

@@ -62,7 +62,7 @@ def prove(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if wrong is not None:
         return wrong
     realm.tokens[call.login or ""].session.proved_at = now
-    return Verdict(DONE, "somebody proves who they are: this session may give power again")
+    return Verdict(DONE, "the user proves the own identity: this session may give power again")
 
 
 def check_proof(realm: Realm, user: User, call: Call, now: int) -> Verdict | None:
@@ -85,7 +85,7 @@ def check_proof(realm: Realm, user: User, call: Call, now: int) -> Verdict | Non
 def find_ticket(realm: Realm, call: Call, now: int) -> Ticket:
     ticket = realm.tickets.get(call.token or "")
     if ticket is None or ticket.void or now - ticket.issued_at >= TICKET_MS:
-        raise Refusal(refuse("A1001", "no ticket, or five minutes old, or what it stood for ended"))
+        raise Refusal(refuse("A1001", "no ticket, or five minutes old, or all its user's sessions ended"))
     factor = ticket.user.factor
     if factor is not None and ticket.issued_at <= factor.ticket_at:
         raise Refusal(refuse("A1001", "a ticket is good for one sign-in"))

@@ -13,7 +13,7 @@ TEXT_CODE_TRIES = 5
 DAY_MS = 24 * 60 * 60 * SECOND_MS
 
 WRONG_CODE = refuse("A1006", "a code that was sent is used, replaced, too old or void by now")
-NO_RECOVERY = refuse("A0403", "nobody recovers a password by text message here")
+NO_RECOVERY = refuse("A0403", "this server allows no recovery of a password by text message")
 
 
 def request_text_code(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
@@ -29,7 +29,7 @@ def request_text_code(realm: Realm, call: Call, now: int, given: Answer) -> Verd
     shown = text if len(text) == 6 and text.isdecimal() else "(six digits)"
     sent = send(realm, call, user, now, shown)
     answer = Answer(AnswerKind.DONE, code=shown if sent else None)
-    return Verdict(answer, "a code is sent to whom it may concern, once a minute and ten times a day")
+    return Verdict(answer, "a number gets a code at most once a minute and ten times a day")
 
 
 def may_ask(user: User, now: int) -> bool:
@@ -91,7 +91,7 @@ def change_phone(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if not enter(realm, call, user, True, now):
         return WRONG_CODE
     if realm.holder_of(call.phone) is not None:
-        return refuse("A0409", "the number is somebody's")
+        return refuse("A0409", "the number belongs to a user")
     del realm.text_codes[True, call.phone or ""]
     user.phone = call.phone
     realm.end_all_of(user, but=realm.tokens[call.login or ""].session)

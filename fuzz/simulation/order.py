@@ -74,9 +74,9 @@ def apply(model: Model, event: Event) -> Verdict:
     if event.is_certain:
         assert operation.answer is not None
         if event.may_be_slowed:
-            return Verdict(operation.answer, "whoever guesses is made to wait")
+            return Verdict(operation.answer, "a caller who guesses must wait")
         if moves_roles(call) and operation.answer.error == _CHANGED_MEANWHILE:
-            return Verdict(operation.answer, "whose roles another administrator moved meanwhile keep them")
+            return Verdict(operation.answer, "another administrator changed the roles meanwhile: they stay")
         return model.judge(call, event.now, operation.answer)
     given = Answer(LEAST.get(call.verb, AnswerKind.DONE), code=event.code)
     verdict = model.judge(call, event.now, given)
