@@ -134,6 +134,7 @@ def test_power_is_given_within_fifteen_minutes_of_a_sign_in_or_a_proof(world: Wo
     confirmed = prove(world, login)
     assert confirmed.reply == IdentityConfirmed(later(world.now, WINDOW))
     assert [fact.kind for fact in confirmed.facts] == [FactKind.IDENTITY_PROVED]
+    world.given(e.OtherSessionsEnded(caller=caller_of(login)))
     login = world.when(asks.login_refresh(login)).then(LoginIssued)
     world.wait(WINDOW - 0.001)
     assert why_refused(world, act, caller_of(login)) is None
