@@ -206,10 +206,8 @@ def run_planted(number: int) -> Report:
 
 
 def _figures(total: Report, seconds: float) -> str:
-    lines = [
-        *describe_outcomes(total),
-        f"{'':<34}{'times':>6}  database away (median, longest)  instances beyond  slowest answer",
-    ]
+    head = f"{'':<34}{'times':>6}  database away (median, longest)  instances beyond  slowest answer"
+    lines = [*describe_outcomes(total), head]
     for name in sorted(name for name in MISHAPS if f"{name}/away" in total.samples):
         away, beyond, slowest = (total.samples[f"{name}/{what}"] for what in ("away", "beyond", "slowest"))
         lines.append(

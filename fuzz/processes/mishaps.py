@@ -47,22 +47,12 @@ Mishap = Callable[[Scene], None]
 Trouble = Callable[[Scene], AbstractContextManager[None]]
 
 
-def _for_a_while(trouble: Trouble) -> Mishap:
-    """Return a mishap that ends before another node has to take over."""
+def _for_a_while(trouble: Trouble, *, replaced: bool = False) -> Mishap:
+    """Return a mishap that ends before another node has to take over, or after it has if `replaced`."""
 
     def meet(scene: Scene) -> None:
         with trouble(scene):
-            time.sleep(_AWAY_SECONDS)
-
-    return meet
-
-
-def _until_replaced(trouble: Trouble) -> Mishap:
-    """Return a mishap that lasts until another node has taken over, or would have."""
-
-    def meet(scene: Scene) -> None:
-        with trouble(scene):
-            time.sleep(scene.replaced_seconds + scene.random.uniform(0, 5))
+            time.sleep(scene.replaced_seconds + scene.random.uniform(0, 5) if replaced else _AWAY_SECONDS)
 
     return meet
 
@@ -250,7 +240,7 @@ MISHAPS: Final[dict[str, Mishap]] = {
     "PostgreSQL of the primary killed": _kill_postgres,
     "switchover": _switch_over,
     # A machine stands still, or has a quarter of its time.
-    "primary frozen": _until_replaced(_freeze_primary),
+    "primary frozen": _for_a_while(_freeze_primary, replaced=True),
     "two primaries": _make_two_primaries,
     "primary stutters": _in_turns(_freeze_primary, 0.3, 0.1),
     "standby frozen": _for_a_while(lambda scene: _freeze(scene.cluster.standby(), etcd=True)),
@@ -263,7 +253,7 @@ MISHAPS: Final[dict[str, Mishap]] = {
     "instance restarted": _replace_instance(Server.stop),
     "instance killed": _replace_instance(Server.kill),
     # A machine is cut off from everything, or from the instances only.
-    "primary cut off": _until_replaced(_cut_primary_off),
+    "primary cut off": _for_a_while(_cut_primary_off, replaced=True),
     "primary lost unheard": _lose_primary_unheard,
     "standby cut off": _for_a_while(
         lambda scene: scene.cluster.network.cut_off(scene.cluster.standby().number)
@@ -271,7 +261,7 @@ MISHAPS: Final[dict[str, Mishap]] = {
     "primary hidden": _for_a_while(lambda scene: scene.cluster.network.hide(scene.cluster.primary().number)),
     # A disk works a tenth of the time, or not at all, or is full until an operator frees space.
     "primary's disk slow": _in_turns(_freeze_disk, 0.9, 0.1),
-    "primary's disk stands still": _until_replaced(_freeze_disk),
+    "primary's disk stands still": _for_a_while(_freeze_disk, replaced=True),
     "primary's disk full": _fill_disk(Cluster.primary),
     "standby's disk full": _fill_disk(Cluster.standby),
 }
