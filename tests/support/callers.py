@@ -128,31 +128,43 @@ class Form:
     buttons: list[tuple[str, str]] = field(default_factory=list)
 
 
-class _Forms(HTMLParser):
-    def __init__(self) -> None:
+class Markup(HTMLParser):
+    """The elements of a page with their attributes, its texts and its comments."""
+
+    def __init__(self, page: str) -> None:
         super().__init__()
-        self.forms: list[Form] = []
-        self._is_for_scripts = False
+        self.elements: list[tuple[str, list[tuple[str, str]]]] = []
+        self.texts: list[str] = []
+        self.comments: list[str] = []
+        self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        if tag == "form":
-            self._is_for_scripts = "hidden" in given
-        if self._is_for_scripts:
-            return
-        if tag == "form":
-            self.forms.append(Form(given.get("action", ""), given.get("method", "get").lower()))
-        elif tag == "input" and self.forms and "name" in given and "form" not in given:
-            self.forms[-1].fields[given["name"]] = given.get("value", "")
-        elif tag == "button" and self.forms and "name" in given:
-            self.forms[-1].buttons.append((given["name"], given.get("value", "")))
+        self.elements.append((tag, [(name, value or "") for name, value in attrs]))
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def handle_comment(self, data: str) -> None:
+        self.comments.append(data)
 
 
 def forms_in(page: httpx.Response) -> list[Form]:
-    """Return the forms of a page, in order."""
-    parser = _Forms()
-    parser.feed(page.text)
-    return parser.forms
+    """Return the forms of a page, in order, without those for scripts."""
+    forms: list[Form] = []
+    is_for_scripts = False
+    for tag, attributes in Markup(page.text).elements:
+        given = dict(attributes)
+        if tag == "form":
+            is_for_scripts = "hidden" in given
+        if is_for_scripts:
+            continue
+        if tag == "form":
+            forms.append(Form(given.get("action", ""), given.get("method", "get").lower()))
+        elif tag == "input" and forms and "name" in given and "form" not in given:
+            forms[-1].fields[given["name"]] = given.get("value", "")
+        elif tag == "button" and forms and "name" in given:
+            forms[-1].buttons.append((given["name"], given.get("value", "")))
+    return forms
 
 
 def form_token_in(page: httpx.Response) -> str:

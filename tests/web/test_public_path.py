@@ -2,7 +2,6 @@
 begin with that path, and a request without it is answered 404."""
 
 from functools import partial
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -11,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from ostiary_web.pages.static_files import static_address
-from tests.support.callers import ADMIN_PASSWORD, REDIRECT_URI, Browser, sso
+from tests.support.callers import ADMIN_PASSWORD, REDIRECT_URI, Browser, Markup, sso
 from tests.support.connections import DOORS, Door
 from tests.support.served import in_memory, routes, serving
 from tests.web.test_every_route import PAGES
@@ -21,24 +20,13 @@ serving_here = partial(serving, PUBLIC_URL=f"https://id.example{PATH}", API_DOCS
 HEALTH = ("/healthz", "/readyz", f"{PATH}/healthz", f"{PATH}/readyz")
 
 
-class _Addresses(HTMLParser):
-    """The addresses that a page links to or loads."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.all: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        leading = ("href", "src", "action", "formaction")
-        self.all += [value for name, value in attrs if value and name in leading]
-
-
 def addresses_in(page: httpx.Response) -> list[str]:
     """Return every address in a page that leads to another page or file."""
-    found = _Addresses()
-    if page.headers.get("content-type", "").startswith("text/html"):
-        found.feed(page.text)
-    return [each for each in found.all if not each.startswith(("#", "data:"))]
+    if not page.headers.get("content-type", "").startswith("text/html"):
+        return []
+    given = [each for _, attributes in Markup(page.text).elements for each in attributes]
+    found = [value for name, value in given if value and name in ("href", "src", "action", "formaction")]
+    return [each for each in found if not each.startswith(("#", "data:"))]
 
 
 def faults_of(answer: httpx.Response) -> list[str]:

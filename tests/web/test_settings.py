@@ -14,11 +14,7 @@ from ostiary_core.model.records import Table, User
 from ostiary_core.model.secret import Secret, digest_of
 from ostiary_net.runtime.system import SystemEntropy
 from ostiary_net.runtime.text_messages import Gateway, Outbox
-from ostiary_web.app.asgi_app import (
-    describe_first_administrator,
-    load_settings_or_exit,
-    make_door_limits,
-)
+from ostiary_web.app.asgi_app import describe_first_administrator, load_settings_or_exit, make_door_limits
 from ostiary_web.server.database import PostgreSQLDatabase, SQLiteFile
 from ostiary_web.server.first_administrator import NewAdministrator
 from ostiary_web.server.setting_values import SettingError

@@ -1,6 +1,5 @@
 """A further language is one file beside the others: then every page, message and command can speak it."""
 
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Final
 
@@ -9,7 +8,7 @@ import pytest
 
 from ostiary_core.texts import Language, Languages
 from ostiary_web import texts
-from tests.support.callers import Caller, expect_refusal, sso
+from tests.support.callers import Caller, Markup, expect_refusal, sso
 from tests.support.files import SHEET, rows_of, sheet_of
 from tests.support.people import code_sent_to, outbox, sign_in, with_phone
 from tests.support.processes import Machine
@@ -30,22 +29,10 @@ def three(monkeypatch: pytest.MonkeyPatch) -> Languages:
     return texts.find_languages()
 
 
-class Shown(HTMLParser):
-    """Collects the pieces of text of a page, without those of scripts and styles."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.texts: set[str] = set()
-        self.feed(page)
-
-    def handle_data(self, data: str) -> None:
-        self.texts |= {data.strip(" \n,.·:→←()")}
-
-
 def assert_is_made_up(page: httpx.Response, english: Language) -> None:
     """Assert that a page is in the made-up language, and that no piece of it is a text in English."""
     assert (page.headers["content-language"], f'<html lang="{TAG}"' in page.text) == (TAG, True)
-    shown = Shown(page.text).texts
+    shown = {piece.strip(" \n,.·:→←()") for piece in Markup(page.text).texts}
     assert any(piece.startswith("«") for piece in shown)
     assert shown & set(english.texts.values()) <= {"Ostiary"}, page.request.url
 

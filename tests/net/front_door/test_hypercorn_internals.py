@@ -29,50 +29,45 @@ def stock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_module(MAKER), "ProtocolWrapper", import_module(PROTOCOL).ProtocolWrapper)
 
 
-PARAMETERS: Final = {
-    "hypercorn.trio.tcp_server:TCPServer.__init__": ("self", "app", "config", "context", "state", "stream"),
-    "hypercorn.trio.tcp_server:TCPServer.run": ("self",),
-    "hypercorn.trio.tcp_server:TCPServer.protocol_send": ("self", "event"),
-    "hypercorn.trio.tcp_server:TCPServer._read_data": ("self",),
-    "hypercorn.trio.tcp_server:TCPServer._initiate_server_close": ("self",),
-    "hypercorn.trio.worker_context:TrioSingleTask.restart": ("self", "task_group", "action"),
-    "hypercorn.trio.worker_context:TrioSingleTask.stop": ("self",),
-    "hypercorn.trio.run:TCPServer": ("app", "config", "context", "state", "stream"),
-    "hypercorn.trio.run:worker_serve": ("app", "config", "sockets", "shutdown_trigger", "task_status"),
-    "hypercorn.trio.tcp_server:ProtocolWrapper": (
-        *("app", "config", "context", "task_group", "state"),
-        *("ssl", "client", "server", "send", "alpn_protocol"),
-    ),
-    "hypercorn.protocol:ProtocolWrapper.initiate": ("self",),
-    "hypercorn.protocol:ProtocolWrapper.handle": ("self", "event"),
-    "hypercorn.protocol.h11:H11Protocol.__init__": (
-        *("self", "app", "config", "context", "task_group", "connection_state"),
-        *("ssl", "client", "server", "send"),
-    ),
-    "hypercorn.protocol.h11:H11Protocol.handle": ("self", "event"),
-    "hypercorn.protocol.h11:H11Protocol._check_protocol": ("self", "event"),
-    "hypercorn.protocol.h11:H11Protocol._handle_events": ("self",),
-    "hypercorn.protocol.h11:H11Protocol._send_h11_event": ("self", "event"),
-    "hypercorn.protocol.h11:H11Protocol._send_error_response": ("self", "status_code"),
-}
+def read_table(text: str) -> dict[str, tuple[str, ...]]:
+    """Return the words of each line by the first one."""
+    return {name: tuple(words) for name, *words in map(str.split, text.strip().splitlines())}
+
+
+PARAMETERS: Final = read_table("""
+trio.tcp_server:TCPServer.__init__ self app config context state stream
+trio.tcp_server:TCPServer.run self
+trio.tcp_server:TCPServer.protocol_send self event
+trio.tcp_server:TCPServer._read_data self
+trio.tcp_server:TCPServer._initiate_server_close self
+trio.worker_context:TrioSingleTask.restart self task_group action
+trio.worker_context:TrioSingleTask.stop self
+trio.run:TCPServer app config context state stream
+trio.run:worker_serve app config sockets shutdown_trigger task_status
+trio.tcp_server:ProtocolWrapper app config context task_group state ssl client server send alpn_protocol
+protocol:ProtocolWrapper.initiate self
+protocol:ProtocolWrapper.handle self event
+protocol.h11:H11Protocol.__init__ self app config context task_group connection_state ssl client server send
+protocol.h11:H11Protocol.handle self event
+protocol.h11:H11Protocol._check_protocol self event
+protocol.h11:H11Protocol._handle_events self
+protocol.h11:H11Protocol._send_h11_event self event
+protocol.h11:H11Protocol._send_error_response self status_code
+""")
 """Each function that the subclasses call or replace, with its parameters."""
 
-ATTRIBUTES: Final = {
-    "hypercorn.trio.tcp_server:TCPServer": (
-        *("app", "config", "context", "idle_task", "send_lock", "state", "stream"),
-    ),
-    "hypercorn.protocol.h11:H11Protocol": (
-        *("app", "client", "config", "connection", "keep_alive_requests", "send", "stream"),
-    ),
-    "hypercorn.trio.worker_context:WorkerContext": ("max_requests", "terminated"),
-}
+ATTRIBUTES: Final = read_table("""
+trio.tcp_server:TCPServer app config context idle_task send_lock state stream
+protocol.h11:H11Protocol app client config connection keep_alive_requests send stream
+trio.worker_context:WorkerContext max_requests terminated
+""")
 """Attributes of each class that the subclasses use."""
 
 
 def find(name: str) -> Any:
-    """Return the object that is named as `module:Class.function`."""
+    """Return the object of Hypercorn that is named as `module:Class.function`."""
     module, _, path = name.partition(":")
-    found: Any = import_module(module)
+    found: Any = import_module(f"hypercorn.{module}")
     for part in path.split("."):
         found = getattr(found, part)
     return found

@@ -265,9 +265,7 @@ async def test_a_fault_of_reading_ends_one_connection_and_is_logged(monkeypatch:
     assert errors == [("connection failed", "ZeroDivisionError")]
 
 
-async def test_without_epoll_the_task_of_a_connection_reads(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_without_epoll_the_task_of_a_connection_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "open_poller", lambda: None)
 
     async with open_resting(app=nobody) as door:

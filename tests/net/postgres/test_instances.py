@@ -198,9 +198,7 @@ def kill_connections(address: str) -> None:
         )
 
 
-def test_a_pool_makes_connections_anew_only_when_a_turn_waits_for_one(
-    address: str,
-) -> None:
+def test_a_pool_makes_connections_anew_only_when_a_turn_waits_for_one(address: str) -> None:
     with PostgreSQLStore(f"{address}&application_name={KILLABLE}", keeps_time=False) as store:
         with ExitStack() as stack:
             lent = [stack.enter_context(store._connections.lend()) for _ in range(8)]

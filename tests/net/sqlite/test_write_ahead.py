@@ -137,9 +137,7 @@ def test_pages_that_a_reader_still_needs_stay_in_the_log_until_later(store: SQLi
     assert pages_in_log(store) < LONG // 2
 
 
-def test_a_log_that_a_reader_keeps_long_is_logged_whenever_it_has_doubled(
-    store: SQLiteStore,
-) -> None:
+def test_a_log_that_a_reader_keeps_long_is_logged_whenever_it_has_doubled(store: SQLiteStore) -> None:
     with capture_logs() as log:
         write_until(store, lambda: is_due(store))
         store.checkpoint()

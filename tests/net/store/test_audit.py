@@ -41,9 +41,7 @@ def test_changes_and_refusals_of_a_client_are_no_use_of_it(store: ContractStore)
     assert store.last_used(["app"]) == {"app": used_at}
 
 
-def test_the_trail_ends_with_its_last_entry_and_is_read_in_parts(
-    durable_store: ContractStore,
-) -> None:
+def test_the_trail_ends_with_its_last_entry_and_is_read_in_parts(durable_store: ContractStore) -> None:
     store = cast(SQLStore, durable_store)
     assert store.trail_end().number == 0
     durable_store.turn([asks.user(f"user{number}") for number in range(9)], START)

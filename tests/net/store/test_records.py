@@ -10,15 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from ostiary_core import Instant, LostRace
 from ostiary_core.model.decision import Change, Delete, Insert, Update
-from ostiary_core.model.records import (
-    RECORD_TABLES,
-    Identifier,
-    IdentifierKind,
-    Record,
-    Role,
-    Table,
-    revise,
-)
+from ostiary_core.model.records import RECORD_TABLES, Identifier, IdentifierKind, Record, Role, Table, revise
 from ostiary_net.sql.columns import TABLES
 from ostiary_net.sql.store import SQLStore
 from tests.support import asks

@@ -120,11 +120,3 @@ async def test_accounts_that_were_deleted_are_found_and_shown_by_name(served: Se
     assert "“anna” is in the names of 2 users, and any of them counts: anna, anna (deleted)" in page
     assert "Anna B" in await filter_trail(browser, actorId="renam")
     assert again not in page
-
-
-async def test_a_name_says_how_many_of_its_users_count(served: Served, browser: Browser) -> None:
-    for number in range(53):
-        await served.user(f"u{number:03}")
-    page = await filter_trail(browser, userId="u0")
-    assert "“u0” is in the names of 53 users, and only the first 50 of them count: u000, u001" in page
-    assert "any of them counts" not in page

@@ -185,6 +185,7 @@ async def test_only_fifty_users_are_taken(served: Served, browser: Browser, plac
     said = "is in the names of 60 users, and only the first 50 of them count"
     page = await browser.get(f"{place}?userId=crow")
     assert said in page.text
+    assert "any of them counts" not in page.text
     assert "only the first" not in (await browser.get(f"{place}?userId=crowd5")).text
     sent = await browser.submit(page, {"userId": "crow"}, to=place)
     assert said in (await browser.follow(sent)).text
