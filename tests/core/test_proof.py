@@ -8,7 +8,7 @@ import pytest
 
 from ostiary_core import SPECIFICATION, Secret, Why, decide, events as e, keys, load
 from ostiary_core.model.decision import Decision
-from ostiary_core.model.fact import FactKind
+from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.instant import later
 from ostiary_core.model.permissions import ALL_PERMISSIONS
@@ -203,12 +203,41 @@ def test_a_second_factor_alone_proves_its_user_and_five_wrong_codes_end_everythi
     refused = prove(world, login).reply
     assert isinstance(refused, Refused)
     assert [(fault.path, fault.rule) for fault in refused.faults] == [("code", FieldRule.REQUIRED)]
-    right = keeper.code().reveal()
-    assert prove(world, login, None, right).reply == IdentityConfirmed(later(world.now, WINDOW))
-    for _ in range(4):
-        assert prove(world, login, None, right).reply == Refused(Why.SECOND_FACTOR_WRONG)
-    assert prove(world, login, None, right).reply == Refused(Why.CURRENT_PASSWORD_WRONG_REPEATEDLY)
+    code = keeper.code().reveal()
+    proved = prove(world, login, None, code)
+    assert proved.reply == IdentityConfirmed(later(world.now, WINDOW))
+    [session_id] = [each.session_id for each in world.sessions() if each.user_id == keeper.user_id]
+    fact = Fact(FactKind.IDENTITY_PROVED, user_id=keeper.user_id, session_id=session_id)
+    assert proved.facts == (fact,)
+    by_recovery_code = prove(world, login, None, keeper.recovery_code().reveal())
+    assert [fact.kind for fact in by_recovery_code.facts] == [FactKind.RECOVERY_CODE_USED, fact.kind]
+    for wrong_codes in range(1, 5):
+        wrong = prove(world, login, None, code)
+        assert wrong.reply == Refused(Why.SECOND_FACTOR_WRONG)
+        assert [fact.kind for fact in wrong.facts] == [FactKind.SECOND_FACTOR_WRONG]
+        assert world.user("keeper").wrong_passwords_at == (world.now,) * wrong_codes
+        assert keeper.factor().wrong_codes_at == (world.now,) * wrong_codes
+    last = prove(world, login, None, code)
+    assert last.reply == Refused(Why.CURRENT_PASSWORD_WRONG_REPEATEDLY)
+    assert [fact.kind for fact in last.facts] == [FactKind.SECOND_FACTOR_WRONG, FactKind.USER_SESSIONS_ENDED]
     assert why_refused(world, WITHOUT_POWER["rename"], caller_of(login)) is Why.NOT_SIGNED_IN
+
+
+def test_a_code_that_comes_while_its_user_waits_is_not_counted(world: World) -> None:
+    login = world.login("keeper")
+    keeper = Holder(world, login, username="keeper").set_up()
+    for _ in range(5):
+        keeper.remove(Secret("no code"))
+    assert prove(world, login, None, "no code") == Decision(
+        Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=15 * 60)
+    )
+    assert world.user("keeper").wrong_passwords_at == ()
+
+
+def test_a_second_factor_that_was_only_offered_is_not_asked_for(world: World) -> None:
+    login = world.login("keeper")
+    Holder(world, login, username="keeper").begin()
+    assert prove(world, login).reply == IdentityConfirmed(later(world.now, WINDOW))
 
 
 def test_without_a_second_factor_a_password_is_asked_for(world: World) -> None:
