@@ -24,13 +24,11 @@ from ostiary_core.model.policy import SecondFactorFor
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.turns.service import Service
 from ostiary_web.app.factory import create_app
+from ostiary_web.http import gate
 from ostiary_web.http.gate import (
     BEFORE_PASSWORD_CHANGE,
     BEFORE_SECOND_FACTOR,
-    CLOSED_TO_OTHER_SITES,
     LOGIN_TOKEN,
-    OPEN_TO_ALL,
-    SIGNED_IN,
     SUPER_ADMINISTRATOR,
     Gate,
     GatedRoutes,
@@ -73,12 +71,12 @@ def routes() -> tuple[Route, ...]:
     app = create_app(Settings.from_environment({"API_DOCS_ENABLED": "true"}))
     found = []
     for rule in app.url_map.iter_rules():
-        gate = gate_of(app.view_functions[rule.endpoint])
+        of_rule = gate_of(app.view_functions[rule.endpoint])
         is_page = isinstance(app.blueprints.get(rule.endpoint.partition(".")[0]), PageRoutes)
         path = re.sub(r"<[^:<>]+:([^<>]+)>", r"<\1>", str(rule.rule))
         for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
-            assert gate is not None
-            found.append(Route(path, method, is_page, gate))
+            assert of_rule is not None
+            found.append(Route(path, method, is_page, of_rule))
     return tuple(sorted(found))
 
 
@@ -161,69 +159,46 @@ PERMISSIONS = {(route, Permission(name)) for name, listed in lines_in(_OF_ONE) f
 """The permission of every route, as the specification has it, written down a second time."""
 
 
-OTHERS = {
-    LOGIN_TOKEN: {"POST /api/auth/logout", "GET /api/oauth2/authorize"},
-    BEFORE_PASSWORD_CHANGE: routes_in(
-        """
-        GET /api/auth/me, PUT /api/auth/password, POST /api/oauth2/authorize, GET /password, GET /sso,
-        POST /sso
-        """
-    ),
-    BEFORE_SECOND_FACTOR: routes_in(
-        """
-        POST /api/auth/second-factor, PUT /api/auth/second-factor, GET /account/second-factor,
-        POST /account/second-factor, POST /account/second-factor/confirm, GET /account/second-factor/set-up,
-        GET /account/second-factor/recovery-codes.txt
-        """
-    ),
-    SIGNED_IN: routes_in(
-        """
-        POST /api/auth/prove,
-        PUT /api/auth/avatar, DELETE /api/auth/avatar, PUT /api/auth/phone, PUT /api/auth/locale,
-        GET /api/auth/sign-ins, POST /api/auth/logout-elsewhere,
-        GET /account/sessions/end-others, POST /account/sessions/end-others,
-        GET /api/auth/tokens, POST /api/auth/tokens, DELETE /api/auth/tokens/<session_id>,
-        GET /account/tokens, POST /account/tokens, GET /account/tokens/<session_id>/end,
-        POST /account/tokens/<session_id>/end,
-        PUT /api/auth/timezone, GET /api/auth/grants, DELETE /api/auth/grants/<client_id>, GET /account,
-        POST /account/language, POST /account/zone, POST /account/picture, POST /account/picture/remove,
-        GET /account/phone, POST /account/phone, POST /account/phone/code, GET /account/sessions,
-        POST /account/sessions/<session_id>/end, GET /account/applications,
-        GET /account/applications/<client_id>/withdraw, POST /account/applications/<client_id>/withdraw,
-        GET /api/auth/second-factor, DELETE /api/auth/second-factor,
-        POST /api/auth/second-factor/recovery-codes, POST /account/second-factor/recovery-codes,
-        GET /account/second-factor/recovery-codes, POST /account/second-factor/remove
-        """
-    ),
-    SUPER_ADMINISTRATOR: routes_in(
-        "POST /api/monitor/force-logout-all, GET /admin/online/end-all, POST /admin/online/end-all"
-    ),
-    OPEN_TO_ALL: routes_in(
-        """
-        POST /api/oauth2/token, POST /api/oauth2/introspect, POST /api/oauth2/revoke,
-        GET /api/oauth2/userinfo, GET /api/docs, GET /api/docs/<name>, GET /api/docs-json, GET /files/<name>,
-        GET /healthz, GET /readyz, GET /, GET /language, POST /language,
-        GET /brand/<name>, GET /static/<name>, GET /login,
-        POST /login, POST /logout, GET /recover, POST /recover, GET /invitation, POST /invitation,
-        POST /recover/password, POST /password, GET /login/second-factor, POST /login/second-factor,
-        GET /login/recovery-codes.txt
-        """
-    ),
-    CLOSED_TO_OTHER_SITES: routes_in(
-        """
-        POST /api/auth/login, POST /api/auth/login/second-factor, POST /api/auth/login/second-factor/set-up,
-        POST /api/auth/refresh, POST /api/auth/sms-code, POST /api/auth/reset-password,
-        POST /api/auth/invitation
-        """
-    ),
-}
+_OF_NO_PERMISSION = """
+LOGIN_TOKEN  POST /api/auth/logout, GET /api/oauth2/authorize
+BEFORE_PASSWORD_CHANGE  GET /api/auth/me, PUT /api/auth/password, POST /api/oauth2/authorize,
+    GET /password, GET /sso, POST /sso
+BEFORE_SECOND_FACTOR  POST /api/auth/second-factor, PUT /api/auth/second-factor,
+    GET /account/second-factor, POST /account/second-factor, POST /account/second-factor/confirm,
+    GET /account/second-factor/set-up, GET /account/second-factor/recovery-codes.txt
+SIGNED_IN  POST /api/auth/prove, PUT /api/auth/avatar, DELETE /api/auth/avatar, PUT /api/auth/phone,
+    PUT /api/auth/locale, GET /api/auth/sign-ins, POST /api/auth/logout-elsewhere,
+    GET /account/sessions/end-others, POST /account/sessions/end-others, GET /api/auth/tokens,
+    POST /api/auth/tokens, DELETE /api/auth/tokens/<session_id>, GET /account/tokens, POST /account/tokens,
+    GET /account/tokens/<session_id>/end, POST /account/tokens/<session_id>/end, PUT /api/auth/timezone,
+    GET /api/auth/grants, DELETE /api/auth/grants/<client_id>, GET /account, POST /account/language,
+    POST /account/zone, POST /account/picture, POST /account/picture/remove, GET /account/phone,
+    POST /account/phone, POST /account/phone/code, GET /account/sessions,
+    POST /account/sessions/<session_id>/end, GET /account/applications,
+    GET /account/applications/<client_id>/withdraw, POST /account/applications/<client_id>/withdraw,
+    GET /api/auth/second-factor, DELETE /api/auth/second-factor,
+    POST /api/auth/second-factor/recovery-codes, POST /account/second-factor/recovery-codes,
+    GET /account/second-factor/recovery-codes, POST /account/second-factor/remove
+SUPER_ADMINISTRATOR  POST /api/monitor/force-logout-all, GET /admin/online/end-all,
+    POST /admin/online/end-all
+OPEN_TO_ALL  POST /api/oauth2/token, POST /api/oauth2/introspect, POST /api/oauth2/revoke,
+    GET /api/oauth2/userinfo, GET /api/docs, GET /api/docs/<name>, GET /api/docs-json, GET /files/<name>,
+    GET /healthz, GET /readyz, GET /, GET /language, POST /language, GET /brand/<name>, GET /static/<name>,
+    GET /login, POST /login, POST /logout, GET /recover, POST /recover, GET /invitation, POST /invitation,
+    POST /recover/password, POST /password, GET /login/second-factor, POST /login/second-factor,
+    GET /login/recovery-codes.txt
+CLOSED_TO_OTHER_SITES  POST /api/auth/login, POST /api/auth/login/second-factor,
+    POST /api/auth/login/second-factor/set-up, POST /api/auth/refresh, POST /api/auth/sms-code,
+    POST /api/auth/reset-password, POST /api/auth/invitation
+"""
+OTHERS = {getattr(gate, name): routes for name, routes in lines_in(_OF_NO_PERMISSION)}
 """The gate of every other route. Open routes check credentials of their own or show nothing."""
 
 
 def test_every_route_has_the_gate_that_is_written_down() -> None:
     assert {(str(route), permission) for route, permission in with_permission()} == PERMISSIONS
-    for gate, expected in OTHERS.items():
-        assert {str(route) for route in routes() if route.gate == gate} == expected
+    for kind, expected in OTHERS.items():
+        assert {str(route) for route in routes() if route.gate == kind} == expected
     assert len(routes()) == len(PERMISSIONS) + sum(map(len, OTHERS.values()))
 
 
