@@ -122,9 +122,7 @@ def test_first_starts_that_race_have_one_key(tmp_path: Path, monkeypatch: pytest
     assert [file.name for file in (tmp_path / "data").iterdir()] == [KEY_FILE]
 
 
-def test_a_first_start_that_another_overtakes_takes_the_key_of_the_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_overtaken_start_takes_the_others_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     numbers, found = count(), list[tuple[bytes, bool]]()
     monkeypatch.setattr(os, "getpid", lambda: next(numbers))
 

@@ -59,9 +59,7 @@ def processors() -> Iterator[list[Any]]:
 
 
 @pytest.mark.usefixtures("processors")
-def test_entries_that_belong_together_go_out_in_one_write_and_in_order(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_entries_that_belong_together_go_out_in_one_write_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     written = watch_stderr(monkeypatch)
     lines = LogLines()
     lines.write_entries("info", [{"event": "one"}, {"event": "two"}])
@@ -70,9 +68,7 @@ def test_entries_that_belong_together_go_out_in_one_write_and_in_order(
     assert written.writes == ["info one\ninfo two\n", "three\n"]
 
 
-def test_an_entry_that_a_processor_drops_is_not_written(
-    monkeypatch: pytest.MonkeyPatch, processors: list[Any]
-) -> None:
+def test_a_dropped_entry_is_not_written(monkeypatch: pytest.MonkeyPatch, processors: list[Any]) -> None:
     def only_two(_: object, level: str, entry: Any) -> Any:
         if entry["event"] != "two":
             raise structlog.DropEvent
@@ -91,9 +87,7 @@ def test_an_entry_that_a_processor_drops_is_not_written(
     ids=["info", "warning"],
 )
 @pytest.mark.usefixtures("processors")
-def test_facts_are_logged_at_the_level_of_information(
-    monkeypatch: pytest.MonkeyPatch, level: int, written: list[str]
-) -> None:
+def test_facts_are_logged_as_info(monkeypatch: pytest.MonkeyPatch, level: int, written: list[str]) -> None:
     before = structlog.get_config()["wrapper_class"]
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(level))
     try:
@@ -105,9 +99,7 @@ def test_facts_are_logged_at_the_level_of_information(
         structlog.configure(wrapper_class=before)
 
 
-def test_a_refusal_has_one_line_with_its_reason_also_of_a_batch(
-    monkeypatch: pytest.MonkeyPatch, processors: list[Any]
-) -> None:
+def test_a_refusal_has_one_line_with_reason(monkeypatch: pytest.MonkeyPatch, processors: list[Any]) -> None:
     processors[0] = lambda _, level, entry: f"{level} {entry['event']} {entry['trace_id']} {entry['why']}"
     no = Refused(Why.NOT_FOUND)
     ended = Decision(no, facts=(Fact(kind=FactKind.SESSION_ENDED),))

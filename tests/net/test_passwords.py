@@ -166,9 +166,7 @@ class Timed:
         return trio.current_time() - began
 
 
-async def test_no_name_is_answered_sooner_than_those_with_hashes_of_other_systems(
-    autojump_clock: MockClock,
-) -> None:
+async def test_no_name_is_answered_sooner_than_those_with_foreign_hashes(autojump_clock: MockClock) -> None:
     timed = Timed()
     ours = await timed.passwords.hash("correct horse")
     assert [await timed.wait(ours, 0.25), await timed.wait(None, 0.25)] == [0, 0]
@@ -186,9 +184,7 @@ async def test_one_stall_does_not_hold_later_callers_back_for_long(
     assert await timed.wait(None, 0.25) == held_back
 
 
-async def test_the_time_of_foreign_hashes_is_forgotten_in_an_hour_or_once_there_are_none(
-    autojump_clock: MockClock,
-) -> None:
+async def test_foreign_times_are_forgotten_in_an_hour_or_without_hashes(autojump_clock: MockClock) -> None:
     asked: list[str] = []
 
     def is_left(own_prefix: str) -> bool:
@@ -300,9 +296,7 @@ async def test_callers_with_the_fewest_doubts_come_first_and_push_out_those_with
     assert len(line) == 0
 
 
-async def test_a_caller_who_leaves_the_line_or_waits_too_long_takes_no_place(
-    autojump_clock: MockClock,
-) -> None:
+async def test_a_caller_who_leaves_the_line_or_waits_long_takes_no_place(autojump_clock: MockClock) -> None:
     line, ended = HashingLine(1), list[str]()
 
     async def come(name: str) -> None:

@@ -188,9 +188,7 @@ async def purging(
         nursery.cancel_scope.cancel()
 
 
-async def test_one_instance_purges_and_the_others_leave_it_to_that_one(
-    autojump_clock: MockClock, tmp_path: Path
-) -> None:
+async def test_one_instance_purges_and_the_others_do_not(autojump_clock: MockClock, tmp_path: Path) -> None:
     clock = HandClock()
     with SQLiteStore(tmp_path / "ostiary.db") as store:
         house = House(store, clock)
@@ -215,9 +213,7 @@ def orphans(store: SQLiteStore, number: int) -> None:
     store.write([Insert(token) for token in tokens])
 
 
-async def test_the_background_goes_through_all_tokens_in_a_week_and_a_day(
-    autojump_clock: MockClock, tmp_path: Path
-) -> None:
+async def test_all_tokens_are_gone_through_in_eight_days(autojump_clock: MockClock, tmp_path: Path) -> None:
     clock = HandClock()
     with SQLiteStore(tmp_path / "ostiary.db") as store:
         orphans(store, 6_000)
@@ -229,9 +225,7 @@ async def test_the_background_goes_through_all_tokens_in_a_week_and_a_day(
             assert store.records(Table.REFRESH_TOKEN) == ()
 
 
-async def test_instances_that_are_replaced_every_day_reach_the_tokens_everywhere(
-    autojump_clock: MockClock, tmp_path: Path
-) -> None:
+async def test_instances_replaced_daily_reach_all_tokens(autojump_clock: MockClock, tmp_path: Path) -> None:
     clock = HandClock()
     with SQLiteStore(tmp_path / "ostiary.db") as store:
         orphans(store, 6_000)
@@ -277,9 +271,7 @@ def test_a_lease_is_one_holders_until_it_runs_out(kind: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("failure, times", [("clearing failed", 2), ("summaries failed", 3)])
-async def test_a_failure_is_logged_and_tried_again(
-    failure: str, times: int, autojump_clock: MockClock
-) -> None:
+async def test_a_failure_is_logged_and_retried(failure: str, times: int, autojump_clock: MockClock) -> None:
     leases = []
 
     class Blind(PlainStore):
@@ -300,9 +292,7 @@ async def test_a_failure_is_logged_and_tried_again(
     assert min(leases) > 60, "a lease outlasts the time until its holder comes for it again"
 
 
-async def test_a_purge_begins_anywhere_among_the_tokens_and_records_only_an_end_it_reached(
-    autojump_clock: MockClock,
-) -> None:
+async def test_a_purge_begins_at_any_token_and_records_only_a_reached_end(autojump_clock: MockClock) -> None:
     begins: list[bytes] = []
     left: list[int] = []
 

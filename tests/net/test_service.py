@@ -139,9 +139,7 @@ async def test_a_refusal_that_the_trail_cannot_keep_is_logged() -> None:
 
 
 @pytest.mark.parametrize("cause, named", [(OSError("near"), "OSError"), (None, "CommitUnconfirmed")])
-async def test_a_turn_that_may_be_kept_is_logged_as_such_with_its_cause(
-    cause: Exception | None, named: str
-) -> None:
+async def test_a_turn_that_may_be_kept_is_logged_with_its_cause(cause: Exception | None, named: str) -> None:
     class Unheard(PlainStore):
         def turn(self, *anything: Any) -> list[Decision]:
             raise CommitUnconfirmed("no answer") from cause

@@ -115,9 +115,7 @@ async def test_a_gateway_is_sent_number_purpose_and_text_once_each_under_its_own
 
 
 @pytest.mark.parametrize("passing", [500, 502, 503, 429, None], ids=str)
-async def test_failures_that_may_pass_are_tried_again_each_time_later_under_one_key(
-    passing: int | None,
-) -> None:
+async def test_failures_that_may_pass_are_retried_each_time_later_under_one_key(passing: int | None) -> None:
     async with gateway_at(passing, passing, passing, 200) as room:
         await room.gateway.deliver(MESSAGE)
     assert len(room.asked) == 4
@@ -134,9 +132,7 @@ async def test_failures_that_may_pass_are_tried_again_each_time_later_under_one_
         (200, {"silent": True, "attempt_seconds": 0.05}, "no answer in time"),
     ],
 )
-async def test_after_four_attempts_it_is_given_up(
-    script: int | None, named: dict[str, Any], told: str
-) -> None:
+async def test_after_four_tries_it_is_given_up(script: int | None, named: dict[str, Any], told: str) -> None:
     async with gateway_at(script, **named) as room:
         with pytest.raises(NotDelivered, match=f"{told}, after 4 attempts"):
             await room.gateway.deliver(MESSAGE)
@@ -156,9 +152,7 @@ async def test_refusals_are_not_tried_again_and_no_redirect_is_followed(status: 
     "retry_after, pause",
     [("7", 7.0), ("0", 0.5), ("86400", 30.0), ("soon", 0.5), ("-3", 0.5), ("9" * 400, 0.5), ("１", 0.5)],
 )
-async def test_a_gateway_that_says_when_is_left_alone_for_as_long_within_reason(
-    retry_after: str, pause: float
-) -> None:
+async def test_a_gateway_is_left_alone_as_it_says_within_reason(retry_after: str, pause: float) -> None:
     headers = {"Retry-After": retry_after} if retry_after.isascii() else {}
     async with gateway_at((429, headers), 200) as room:
         await room.gateway.deliver(MESSAGE)

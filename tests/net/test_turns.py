@@ -237,9 +237,7 @@ async def test_a_sender_who_has_gone_while_the_server_stood_still_is_believed_at
     assert sorted(isinstance(answer, Decision) for answer in answers) == [False, True]
 
 
-async def test_callers_wait_less_than_ten_seconds_for_a_store_that_stands_still(
-    autojump_clock: MockClock,
-) -> None:
+async def test_no_caller_waits_ten_seconds_for_a_store_that_stands_still(autojump_clock: MockClock) -> None:
     store, gate, answered_at = PlainStore(), Gate(), list[float]()
     async with open_turns(store, HandClock(), gate) as turns:
         await wait_all_tasks_blocked()
@@ -292,9 +290,7 @@ class Failing(PlainStore):
 
 
 @pytest.mark.parametrize("others", [["anna"], ["anna", "ben"]], ids=len)
-async def test_a_turn_that_fails_is_a_failure_for_the_event_at_fault_alone(
-    others: list[str], autojump_clock: MockClock
-) -> None:
+async def test_a_turn_fails_its_event_at_fault_alone(others: list[str], autojump_clock: MockClock) -> None:
     store, gate = Failing(), Gate()
     async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
         store.turns_to_join = turns
@@ -322,9 +318,7 @@ async def test_a_failure_of_the_servers_own_events_is_raised_once_all_are_decide
     assert usernames(store) == {"anna", "ben"}
 
 
-async def test_keeping_fails_for_half_a_minute_after_a_lost_turn_or_until_one_is_kept(
-    autojump_clock: MockClock,
-) -> None:
+async def test_keeping_fails_until_a_turn_is_kept_or_for_half_a_minute(autojump_clock: MockClock) -> None:
     class Blamed(BreakingStore):
         error: Exception = OSError("no space left on device")
 

@@ -74,9 +74,7 @@ class Callers:
         self.store.broken = False
 
 
-async def test_the_grace_of_an_unanswered_refresh_begins_when_the_store_keeps_a_change_again(
-    autojump_clock: MockClock,
-) -> None:
+async def test_the_grace_of_an_unanswered_refresh_awaits_a_kept_change(autojump_clock: MockClock) -> None:
     callers = Callers()
     pair, heard = callers.world.tokens(), callers.world.tokens()
     async with open_turns(callers.store, callers.clock, run_inline) as callers.turns:
@@ -113,9 +111,7 @@ async def test_a_refresh_that_was_not_kept_has_the_grace_of_its_retry(autojump_c
         assert await callers.refresh(pair) == Refused(Why.REPLAYED_AFTER_GRACE)
 
 
-async def test_a_turn_that_takes_longer_than_callers_wait_counts_as_unanswered(
-    autojump_clock: MockClock,
-) -> None:
+async def test_a_turn_longer_than_callers_wait_counts_as_unanswered(autojump_clock: MockClock) -> None:
     async def run_slowly(sync_fn: Callable[[], T], /, *, limiter: trio.CapacityLimiter) -> T:
         result = sync_fn()
         await trio.sleep(40 if seconds.pop() else 0)

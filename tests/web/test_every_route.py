@@ -178,9 +178,7 @@ async def test_every_answer_is_secluded(served: Served, browser: Browser, api: A
         expect_seclusion(await visitor.post("/login", content=bytes(1024 * 1024)))
 
 
-async def test_a_window_on_the_way_to_a_client_stays_in_reach_of_the_client_that_opened_it(
-    served: Served, browser: Browser
-) -> None:
+async def test_a_window_stays_in_reach_of_the_client_that_opened_it(served: Served, browser: Browser) -> None:
     """The client's callback speaks to the window that opened it; the policy on a page would cut this off."""
     await served.client()
     for visitor, path in ((served.browser(), f"/login?next={sso()}"), (browser, sso())):

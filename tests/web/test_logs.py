@@ -37,9 +37,7 @@ def test_a_line_is_json_with_its_time_and_without_what_is_absent(capsys: pytest.
 
 
 @pytest.mark.parametrize("form", ["json", "console"])
-def test_what_a_library_logs_has_the_same_form_and_no_text_of_an_exception(
-    capsys: pytest.CaptureFixture[str], form: str
-) -> None:
+def test_libraries_log_in_our_form_without_exceptions(capsys: pytest.CaptureFixture[str], form: str) -> None:
     configure_logs("info", form)
     library = logging.getLogger("hypercorn.error")
     library.info("not worth a line")

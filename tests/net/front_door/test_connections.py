@@ -119,9 +119,7 @@ async def test_a_request_on_its_way_at_a_stop_is_answered_with_connection_close(
 
 
 @pytest.mark.parametrize("way", ["serve"])
-async def test_clients_that_connected_before_a_stop_and_were_not_accepted_yet_are_answered(
-    door: Door,
-) -> None:
+async def test_clients_that_connected_before_a_stop_and_are_not_accepted_yet_are_answered(door: Door) -> None:
     callers = [socket.create_connection(("127.0.0.1", door.port), timeout=10) for _ in range(20)]
     for caller in callers:
         caller.sendall(GET)
@@ -155,9 +153,7 @@ async def test_a_stop_listens_no_longer_than_a_moment_if_no_client_comes(bare_do
         await bare_door.connect()
 
 
-async def test_a_stop_does_not_wait_for_a_request_behind_the_last_answer(
-    app: Any, open_door: OpenDoor
-) -> None:
+async def test_no_stop_waits_for_a_request_behind_the_last_answer(app: Any, open_door: OpenDoor) -> None:
     """The server reads the next request of an eager client before its answer to the last one is complete."""
     door = await open_door(app, graceful_seconds=100)
     peer = await door.call(SLOW + GET)
@@ -168,9 +164,7 @@ async def test_a_stop_does_not_wait_for_a_request_behind_the_last_answer(
         await door.stopped.wait()
 
 
-async def test_a_stop_cuts_off_a_request_that_runs_longer_than_the_grace(
-    app: Any, open_door: OpenDoor
-) -> None:
+async def test_a_stop_cuts_off_a_request_that_runs_beyond_the_grace(app: Any, open_door: OpenDoor) -> None:
     door = await open_door(app, graceful_seconds=1)
     peer = await door.call(SLOW)
     await trio.sleep(0.5)
@@ -198,9 +192,7 @@ async def test_a_connection_that_its_client_closed_holds_nothing(door: Door) -> 
     assert len(door.guarded.connections) == 0
 
 
-async def test_one_connection_too_many_takes_the_place_of_the_one_that_is_idle_longest(
-    bare: Any, open_door: OpenDoor
-) -> None:
+async def test_one_connection_too_many_replaces_the_one_idle_longest(bare: Any, open_door: OpenDoor) -> None:
     door = await open_door(bare, most_connections=2)
     older, newer = await door.connect(), await door.connect()
     for peer in (newer, older, newer):
@@ -214,9 +206,7 @@ async def test_one_connection_too_many_takes_the_place_of_the_one_that_is_idle_l
     assert (door.guarded.connections.evicted, door.guarded.connections.refused) == (1, 0)
 
 
-async def test_one_connection_too_many_is_turned_away_while_all_are_busy(
-    bare: Any, open_door: OpenDoor
-) -> None:
+async def test_one_connection_too_many_is_refused_while_all_are_busy(bare: Any, open_door: OpenDoor) -> None:
     door = await open_door(bare, most_connections=2)
     busy = [await door.connect(), await door.connect()]
     for peer in busy:

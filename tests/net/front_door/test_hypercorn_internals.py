@@ -144,9 +144,7 @@ async def test_other_applications_of_the_process_are_served_as_before(nursery: t
 
 
 @pytest.mark.parametrize("has_started, told", [(False, "the disk is gone"), (True, "ended by itself")])
-async def test_an_application_that_cannot_start_or_ends_by_itself_ends_the_server(
-    limits: DoorLimits, has_started: bool, told: str
-) -> None:
+async def test_a_dead_application_ends_the_server(limits: DoorLimits, has_started: bool, told: str) -> None:
     async def dying(scope: Any, receive: Any, send: Any) -> None:
         if has_started:
             await send({"type": "lifespan.startup.complete"})

@@ -23,9 +23,7 @@ GET = b"GET / HTTP/1.1\r\nHost: door\r\n\r\n"
         ),
     ],
 )
-async def test_an_answer_that_overtakes_the_body_closes_the_connection(
-    door: Door, request_bytes: bytes
-) -> None:
+async def test_an_answer_ahead_of_the_body_closes_the_connection(door: Door, request_bytes: bytes) -> None:
     peer = await door.call(request_bytes)
     heard = await peer.hear(1)
     assert heard.startswith(b"HTTP/1.1 401")
@@ -34,9 +32,7 @@ async def test_an_answer_that_overtakes_the_body_closes_the_connection(
     assert await peer.hear_end(3) == b""
 
 
-async def test_an_answer_after_the_whole_body_keeps_the_connection_though_the_application_read_nothing(
-    door: Door,
-) -> None:
+async def test_an_answer_after_the_whole_body_keeps_the_connection_though_it_was_not_read(door: Door) -> None:
     peer = await door.call(b"POST /early HTTP/1.1\r\nHost: door\r\nContent-Length: 3\r\n\r\nabc" + GET)
     heard = await peer.hear()
     assert b"who are you?" in heard
@@ -79,9 +75,7 @@ async def test_a_client_that_waits_for_a_continue_gets_one(door: Door) -> None:
     assert (await peer.hear()).endswith(b"abc")
 
 
-async def test_an_answer_that_has_begun_is_finished_though_its_request_turns_out_malformed(
-    open_door: OpenDoor,
-) -> None:
+async def test_a_begun_answer_is_finished_though_its_request_turns_out_malformed(open_door: OpenDoor) -> None:
     has_begun, may_finish = trio.Event(), trio.Event()
 
     @answering_lifespan
@@ -162,9 +156,7 @@ HEADS = {
 
 
 @pytest.mark.parametrize("status, head", HEADS.values(), ids=HEADS)
-async def test_a_head_that_is_not_in_order_is_refused_and_nothing_behind_it_is_answered(
-    door: Door, status: int, head: bytes
-) -> None:
+async def test_a_wrong_head_is_refused_with_all_behind_it(door: Door, status: int, head: bytes) -> None:
     peer = await door.call(b"POST /echo HTTP/1.1\r\n" + head + b"\r\n0\r\n\r\n" + BEHIND)
     heard = await peer.hear_end(5)
     assert heard.startswith(b"HTTP/1.1 %d" % status)
@@ -194,9 +186,7 @@ async def test_a_head_that_is_not_in_order_is_refused_and_nothing_behind_it_is_a
         ),
     ],
 )
-async def test_requests_out_of_order_are_refused_in_the_documented_form(
-    door: Door, status: int, asked: bytes
-) -> None:
+async def test_requests_out_of_order_are_refused_as_documented(door: Door, status: int, asked: bytes) -> None:
     peer = await door.call(asked)
     heard = await peer.hear_end(35)
     assert heard.startswith(b"HTTP/1.1 %d" % status)
@@ -212,9 +202,7 @@ async def test_a_target_in_absolute_form_means_its_path_and_its_host(bare_door: 
     assert heard.endswith(b" http other:81")
 
 
-async def test_an_application_that_raises_is_a_500_in_the_documented_form(
-    bare_door: Door, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_a_raising_application_is_a_500(bare_door: Door, capsys: pytest.CaptureFixture[str]) -> None:
     peer = await bare_door.call(b"GET /raise HTTP/1.1\r\nHost: door\r\n\r\n")
     assert (await peer.hear_end(5)).endswith(b"refused 500 at /raise")
     logged = capsys.readouterr()
@@ -253,9 +241,7 @@ def test_a_host_is_a_name_or_an_address_with_an_optional_port() -> None:
 
 
 @pytest.mark.parametrize("fault", ["", "raises", "never answers", "answers in part"])
-async def test_a_refusal_is_a_page_of_the_application_or_the_doors_own_if_it_makes_none(
-    open_door: OpenDoor, fault: str
-) -> None:
+async def test_a_refusal_is_the_applications_page_or_the_doors_own(open_door: OpenDoor, fault: str) -> None:
     """The page is asked for a body that is too large, and for one that comes too slowly while it is read."""
 
     @answering_lifespan

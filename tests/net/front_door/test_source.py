@@ -43,7 +43,7 @@ ADDRESSES = st.ip_addresses().map(str).map(str.encode)
         pytest.param(None, [], LOCAL, id="a Unix socket"),
     ],
 )
-def test_the_source_is_the_first_address_from_the_right_that_is_no_trusted_proxy(
+def test_the_source_is_the_last_untrusted_address(
     peer: str | None, forwarded_for: list[bytes], source: str
 ) -> None:
     assert find_source(peer, forwarded_for, PROXIES) == source
@@ -64,9 +64,7 @@ def test_nothing_that_a_client_writes_changes_its_source(forged: list[bytes], cl
     assert find_source("10.0.0.1", [*forged, client], PROXIES) == through_proxy != honest
 
 
-async def test_scheme_and_host_are_believed_from_a_trusted_proxy_alone(
-    bare: object, open_door: OpenDoor
-) -> None:
+async def test_a_trusted_proxy_alone_names_scheme_and_host(bare: object, open_door: OpenDoor) -> None:
     ask = (
         b"GET /source HTTP/1.1\r\nHost: inside\r\nX-Forwarded-For: 192.0.2.7\r\n"
         b"X-Forwarded-Proto: https\r\nX-Forwarded-Host: id.example.com\r\n\r\n"

@@ -273,9 +273,7 @@ CHUNKED_HEAD = ELSEWHERE["chunked"].split(b"7\r\n")[0]
         pytest.param([b"GET /api/auth/me HTTP/1.1\r\nX: ", CARRIED], 0, id="in a field"),
     ],
 )
-def test_a_plain_request_inside_of_another_one_is_not_answered(
-    pieces: Sequence[bytes], answered: int
-) -> None:
+def test_a_plain_request_inside_another_one_is_not_answered(pieces: Sequence[bytes], answered: int) -> None:
     through_lane, plain = at_both(pieces)
     assert through_lane == plain
     assert through_lane.data.count(b'"active":true') == answered

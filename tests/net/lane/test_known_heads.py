@@ -56,9 +56,7 @@ def read(heads: HeadReader, data: bytes, client: tuple[str, int] = CLIENT) -> Re
         (None, ["X-Request-ID: {}"], []),
     ],
 )
-def test_a_head_is_known_whatever_a_proxy_calls_its_request(
-    trusted: str | None, lines: list[str], kept: list[bytes]
-) -> None:
+def test_a_head_is_known_by_any_request_id(trusted: str | None, lines: list[str], kept: list[bytes]) -> None:
     networks = () if trusted is None else (ip_network(trusted),)
     heads = CountingHeads(replace(LIMITS, trusted_proxies=networks))
     found: list[bytes] = []
@@ -146,9 +144,7 @@ def test_every_field_that_is_read_is_listed() -> None:
     assert {each.encode() for each in named} - READ_FIELDS == values
 
 
-def test_a_head_without_room_takes_the_place_of_the_one_that_was_not_used_for_longest(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_head_without_room_replaces_the_one_not_used_for_longest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ostiary_net.lane.heads._MOST_KNOWN", 3)
     data, heads = introspection(HOUSE.access), CountingHeads()
     read(heads, data)

@@ -54,9 +54,7 @@ async def test_a_plain_request_never_reaches_the_application(opened: Door, data:
 
 
 @pytest.mark.parametrize("name", ["query", "escaped path", "wrong method", "a browser's cookie"])
-async def test_the_shortcut_leaves_requests_of_another_form_to_the_application(
-    opened: Door, name: str
-) -> None:
+async def test_the_shortcut_leaves_other_requests_to_the_application(opened: Door, name: str) -> None:
     async with opened(lane=False, has_shortcut=True, app=nobody) as door:
         line = await door.call(ELSEWHERE[name])
         assert (await line.hear()).data.startswith(b"HTTP/1.1 500")
@@ -68,9 +66,7 @@ async def counting(asked: list[str], scope: Scope, receive: Receive, send: Send)
     await send({"type": "http.response.body", "body": b"asgi", "more_body": False})
 
 
-async def test_the_lane_and_the_application_take_turns_on_one_connection_and_the_order_is_kept(
-    opened: Door,
-) -> None:
+async def test_the_lane_and_the_application_take_turns_on_one_connection_in_order(opened: Door) -> None:
     asked: list[str] = []
     app = partial(counting, asked)
     another = ELSEWHERE["another route"]
@@ -86,9 +82,7 @@ async def test_the_lane_and_the_application_take_turns_on_one_connection_and_the
     assert together.index(b'"active":true') < together.index(b"asgi")
 
 
-async def test_a_plain_request_waits_for_the_one_before_it_that_the_application_still_answers(
-    opened: Door,
-) -> None:
+async def test_a_plain_request_waits_for_the_one_that_the_application_still_answers(opened: Door) -> None:
     asked: list[str] = []
 
     release = trio.Event()
@@ -220,9 +214,7 @@ async def test_a_request_whose_body_does_not_come_makes_room(opened: Door) -> No
 
 
 @pytest.mark.parametrize("what", ["counts its requests", "has an access log"])
-async def test_a_worker_that_hypercorn_counts_or_logs_requests_for_does_without_the_lane(
-    opened: Door, what: str
-) -> None:
+async def test_a_worker_with_counted_or_logged_requests_has_no_lane(opened: Door, what: str) -> None:
     asked: list[str] = []
     async with opened(lane=True, app=partial(counting, asked)) as door:
         if what == "counts its requests":
@@ -350,9 +342,7 @@ async def test_a_trace_id_is_drawn_when_an_answer_first_names_it(opened: Door) -
     assert [entropy[:10].hex().encode() in heard.data for entropy in drawn] == [True]
 
 
-async def test_behind_another_hypercorn_the_lane_stays_closed(
-    opened: Door, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_under_another_hypercorn_no_lane_opens(opened: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hypercorn_internals, "version", lambda name: "0.19.0")
     with capture_logs() as log:
         async with opened(lane=False) as door:
@@ -364,9 +354,7 @@ async def test_behind_another_hypercorn_the_lane_stays_closed(
     assert entry["found"] == "0.19.0"
 
 
-async def test_a_connection_makes_h11_when_there_is_something_for_it(
-    opened: Door, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_connection_makes_h11_when_needed(opened: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
     original = protocol.GuardedProtocol
 

@@ -105,9 +105,7 @@ def test_whatever_the_parser_takes_h11_reads_the_same(pieces: list[bytes]) -> No
     damage=st.binary(max_size=3),
     removed=st.integers(0, 3),
 )
-def test_whatever_the_parser_takes_of_damaged_bytes_h11_reads_the_same(
-    data: bytes, at: int, damage: bytes, removed: int
-) -> None:
+def test_what_the_parser_takes_h11_reads_the_same(data: bytes, at: int, damage: bytes, removed: int) -> None:
     assert_h11_reads_the_same(data[:at] + damage + data[at + removed :])
 
 

@@ -53,9 +53,7 @@ async def ask(line: Line, asked: bytes) -> tuple[int, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("lane, kind", WAYS)
-async def test_a_retry_that_lay_in_a_socket_is_a_failure_and_the_next_is_judged_by_itself(
-    lane: bool, kind: Kind
-) -> None:
+async def test_a_retry_that_lay_in_a_socket_fails_and_the_next_by_itself(lane: bool, kind: Kind) -> None:
     async with machine(lane, kind) as (server, line):
         status, pair = await ask(line, REFRESH)
         assert status == 200
@@ -74,9 +72,7 @@ async def test_a_retry_that_lay_in_a_socket_is_a_failure_and_the_next_is_judged_
 
 
 @pytest.mark.parametrize("lane, kind", WAYS)
-async def test_requests_read_before_the_sockets_are_empty_again_may_have_lain_in_one(
-    lane: bool, kind: Kind
-) -> None:
+async def test_requests_read_before_sockets_are_empty_may_have_lain_in_one(lane: bool, kind: Kind) -> None:
     async with machine(lane, kind) as (server, line):
         await ask(line, REFRESH)
         server.stand_still(34)

@@ -122,9 +122,7 @@ def test_a_rare_value_is_found_by_its_own_index(
         assert used == {index}, plan
 
 
-def test_sessions_are_found_by_the_name_of_their_user_once_users_are(
-    plans: tuple[PostgreSQLStore, list[str]],
-) -> None:
+def test_sessions_are_found_by_their_users_name(plans: tuple[PostgreSQLStore, list[str]]) -> None:
     store, told = plans
     for name in ("username", "name"):
         found = store.page(Listing(resource=ONLINE_SESSIONS, filters={name: "alice"}), START)

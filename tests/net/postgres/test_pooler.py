@@ -66,9 +66,7 @@ def pooler(
 
 
 @pytest.mark.parametrize("pooler", ["transaction"], indirect=True)
-def test_turns_are_whole_and_races_have_one_winner_if_connections_are_lent_turn_by_turn(
-    pooler: Pooler,
-) -> None:
+def test_turns_are_whole_and_races_have_one_winner_if_connections_are_lent_by_turn(pooler: Pooler) -> None:
     with ExitStack() as stack:
 
         def make() -> PostgreSQLStore:

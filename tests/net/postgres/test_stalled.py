@@ -66,9 +66,7 @@ def test_a_read_is_given_up_too(cluster: Cluster, monkeypatch: pytest.MonkeyPatc
         assert store.session_history("0" * 32) is None
 
 
-def test_reads_of_a_server_that_was_silent_wait_for_a_standby(
-    lone_primary: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reads_after_silence_await_a_standby(lone_primary: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     # Another server may have become the primary meanwhile: then no standby follows this one.
     monkeypatch.setattr("ostiary_net.postgres.store._QUERY_SECONDS", SHORTLY)
     with PostgreSQLStore(lone_primary.address) as store, pytest.raises(DatabaseStalled):
@@ -132,9 +130,7 @@ def test_a_store_looks_for_its_database_again_and_again_logs_once_why_and_finds_
     ],
     ids=["turn", "question", "time"],
 )
-def test_connections_that_reach_a_standby_are_given_up_for_another(
-    cluster: Cluster, use: Callable[[PostgreSQLStore], object]
-) -> None:
+def test_connections_to_standbys_are_left(cluster: Cluster, use: Callable[[PostgreSQLStore], object]) -> None:
     with PostgreSQLStore(cluster.address, most_connections=2) as store:
         with store._connections.lend() as one, store._connections.lend() as other:
             for connection in (one, other):
@@ -166,9 +162,7 @@ def test_of_two_primaries_the_one_that_was_replaced_is_left(cluster: Cluster) ->
         successor.stop()
 
 
-def test_a_host_that_says_nothing_is_asked_a_second_time_beside_the_first(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_silent_host_is_asked_a_second_time(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hosts, "_ASKS_BESIDE_SECONDS", 0.0)
     attempts, is_over = itertools.count(), threading.Event()
 
@@ -181,9 +175,7 @@ def test_a_host_that_says_nothing_is_asked_a_second_time_beside_the_first(
     is_over.set()
 
 
-def test_the_primary_of_the_last_connection_is_asked_ahead_of_the_others_and_again_if_it_refuses(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_last_primary_is_asked_first_and_again(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hosts, "_AHEAD_SECONDS", 10.0)
     known = hosts.Hosts({"host": "standby,primary"})
     refuses = itertools.cycle([True, False])
@@ -213,9 +205,7 @@ def lone_primary(cluster: Cluster) -> Iterator[Cluster]:
     cluster.set("synchronous_standby_names", "''")
 
 
-def test_a_commit_that_no_standby_has_is_not_waited_for_longer_than_a_turn(
-    lone_primary: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_commit_is_awaited_beyond_its_turn(lone_primary: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     # Reads go on while the server is known to be the primary, and see nothing that may be lost with it.
     monkeypatch.setattr("ostiary_net.postgres.transaction._PRIMARY_LEASE_SECONDS", math.inf)
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
@@ -238,9 +228,7 @@ def test_a_commit_that_no_standby_has_is_not_waited_for_longer_than_a_turn(
         assert usernames(store) & {"lonely", "later", "restored"} == {"lonely", "restored"}
 
 
-def test_a_commit_whose_wait_for_a_standby_is_cancelled_is_not_known_to_be_kept(
-    lone_primary: Cluster,
-) -> None:
+def test_a_commit_whose_wait_for_a_standby_is_cancelled_is_not_sure_to_be_kept(lone_primary: Cluster) -> None:
     cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
     with (
         PostgreSQLStore(lone_primary.address, turn_seconds=60) as store,
@@ -321,9 +309,7 @@ _LONG_MS = 60 * MINUTE_MS
         (Arrival(Instant(START - _LONG_MS), START), Why.ARRIVAL_UNKNOWN),
     ],
 )
-def test_an_arrival_is_read_by_the_clock_of_the_database(
-    address: str, arrival: Arrival, why: Why | None
-) -> None:
+def test_an_arrival_is_read_by_the_databases_clock(address: str, arrival: Arrival, why: Why | None) -> None:
     # Clocks of instances differ from the database's: the store counts how long the request has waited.
     world = given()
     first = world.tokens()

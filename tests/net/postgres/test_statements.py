@@ -162,9 +162,7 @@ def test_a_turn_is_a_handful_of_statements_however_many_events_it_has(address: s
     assert set(writes.values()) == {1}, "nor is one written twice in one way"
 
 
-def test_every_look_up_of_a_turn_goes_through_the_primary_key(
-    store: PostgreSQLStore, sent: list[Sent], address: str
-) -> None:
+def test_turns_look_up_by_primary_keys_alone(store: PostgreSQLStore, sent: list[Sent], address: str) -> None:
     live(store)
     lookups = {text: bindings for text, bindings in in_turns(sent) if " WHERE " in text}
     assert len(lookups) > len(TABLES)

@@ -91,9 +91,7 @@ def test_stores_of_one_file_file_for_one_another(path: Path) -> None:
         assert numbers(one) == numbers(other) == list(range(1, 21))
 
 
-def test_fields_that_the_release_before_does_not_know_are_kept_when_it_indexes_the_entry(
-    store: SQLiteStore,
-) -> None:
+def test_fields_unknown_to_the_release_before_are_kept_when_it_indexes_the_entry(store: SQLiteStore) -> None:
     who: dict[str, Any] = {"actor_id": "clerk", "actor_session_id": "of clerk", "actor_name": "Clerk"}
     acted = replace(ENTRY, **who, actor_token="deploys", actor_fingerprint="01234567")
     put(store, [ENTRY, acted, ENTRY], filed=False)

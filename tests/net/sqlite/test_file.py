@@ -170,9 +170,7 @@ def read_columns(kind: type[Any]) -> dict[str, tuple[str, bool]]:
     [(stored.name, stored.record, stored.key) for stored in TABLES.values()]
     + [(part, AuditEntry, ("number",)) for part in PARTS],
 )
-def test_the_schema_has_the_columns_of_the_class(
-    path: Path, name: str, kind: type[Any], key: tuple[str, ...]
-) -> None:
+def test_the_schema_fits_the_class(path: Path, name: str, kind: type[Any], key: tuple[str, ...]) -> None:
     with SQLiteStore(path) as store:
         rows: list[Any] = store._writer._open_connection().execute(f"PRAGMA table_info({name})").fetchall()
         [[strict]] = (
@@ -211,9 +209,7 @@ def test_a_step_that_fails_leaves_the_schema_as_it_was(path: Path) -> None:
         (False, None, "not a SQLite file"),
     ],
 )
-def test_a_file_that_is_not_ours_is_left_alone(
-    path: Path, is_made: bool, statement: str | None, message: str
-) -> None:
+def test_a_foreign_file_is_left_alone(path: Path, is_made: bool, statement: str | None, message: str) -> None:
     path.parent.mkdir()
     if is_made:
         SQLiteStore(path).close()

@@ -45,9 +45,7 @@ def read_and_explain(store: SQLiteStore, listing: Listing[Any]) -> tuple[int, li
 
 @pytest.mark.parametrize("resource", [ONLINE_SESSIONS, ONLINE_USERS], ids=repr)
 @pytest.mark.parametrize("field", ["username", "name"])
-def test_sessions_are_found_by_the_name_of_their_user_once_users_are(
-    resource: Listable[Any], field: str, tmp_path: Path
-) -> None:
+def test_sessions_are_found_by_their_users_name(resource: Listable[Any], field: str, tmp_path: Path) -> None:
     with SQLiteStore(tmp_path / "ostiary.db") as store:
         world_on(store).tokens()
         total, plans = read_and_explain(store, Listing(resource=resource, filters={field: "alice"}))
@@ -59,7 +57,7 @@ def test_sessions_are_found_by_the_name_of_their_user_once_users_are(
 
 
 _TO_COUNT_BY = {
-    *("sessions_by_user", "sessions_by_start", "users_by_username", "users_by_name", "clients_by_id"),
+    *("sessions_by_user", "sessions_by_start", "users_by_username", "users_by_name", "clients_by_id")
 }
 _FOR_CODES = {"users_with_roles"}
 _ANY_ORDER = re.compile(r"SCAN \w+ USING (?:COVERING )?INDEX (\w+)")
@@ -76,9 +74,7 @@ def _narrowings(resource: Listable[Any]) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("resource", [each for each in RESOURCES if each is not GRANTS], ids=repr)
-def test_no_list_walks_an_index_that_neither_its_filter_nor_its_order_asks_for(
-    resource: Listable[Any], tmp_path: Path
-) -> None:
+def test_no_list_walks_an_index_that_it_does_not_ask_for(resource: Listable[Any], tmp_path: Path) -> None:
     with SQLiteStore(tmp_path / "ostiary.db") as store, store._readers.snapshot() as connection:
         first_columns = {
             name: sql.partition(" ON ")[2].partition("(")[2]

@@ -38,9 +38,7 @@ def test_reading_never_waits_for_a_turn_that_is_being_written(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("in_place", [False, True])
-def test_a_turn_keeps_programs_without_the_lock_file_from_writing_from_its_beginning(
-    tmp_path: Path, in_place: bool
-) -> None:
+def test_a_turn_keeps_programs_without_the_lock_from_writing_at_once(tmp_path: Path, in_place: bool) -> None:
     """The lock file only makes turns fair; SQLite's own lock protects what a turn has read."""
     with SQLiteStore(tmp_path / "ostiary.db") as store:
         store.turn([asks.user("alice")], START)

@@ -217,9 +217,7 @@ async def test_a_thread_waits_if_another_process_writes_too(store: SQLiteStore) 
     assert usernames(store) == {"first", "anna", "ben", "theirs", "cleo", "dora"}
 
 
-async def test_callers_that_come_while_another_process_is_waited_for_share_the_turn(
-    store: SQLiteStore,
-) -> None:
+async def test_callers_that_come_while_another_process_is_awaited_share_the_turn(store: SQLiteStore) -> None:
     gate = Gate()
     with SQLiteStore(store.path) as other:
         theirs = other.begin_turn()
@@ -269,9 +267,7 @@ async def test_a_turn_with_nothing_to_keep_waits_for_no_disk(store: SQLiteStore)
     assert decision.changes == ()
 
 
-async def test_a_fault_before_the_commit_leaves_the_store_to_the_next_turn(
-    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_fault_harms_no_later_turn(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*anything: Any) -> None:
         raise OSError("the disk is gone")
 

@@ -101,9 +101,7 @@ class Folds:
             self.made.release()
 
 
-def test_a_turn_that_goes_on_is_not_waited_for_but_at_the_end(
-    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_turn_is_waited_for_at_the_end_alone(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     names = write_until(store, lambda: is_due(store))
     folds = Folds(monkeypatch)
     turn = store.begin_turn()
@@ -177,9 +175,7 @@ def test_one_process_folds_at_a_time(store: SQLiteStore, monkeypatch: pytest.Mon
         assert {"theirs", "after"} <= usernames(other)
 
 
-def test_closing_waits_for_it_and_afterwards_there_is_nothing_to_fold(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_closing_waits_for_a_fold_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = SQLiteStore(tmp_path / "ostiary.db")
     names = write_until(store, lambda: is_due(store))
     folds = Folds(monkeypatch)

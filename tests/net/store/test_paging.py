@@ -88,9 +88,7 @@ def test_totals_of_more_lists_than_are_kept_are_counted_again(monkeypatch: pytes
     assert pager.page(database.execute, Listing(resource=ROLES, search="text 999"), START).total == 10
 
 
-def test_running_sessions_of_all_kinds_are_counted_in_one_pass_and_remembered_if_many(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_running_sessions_are_counted_at_once_and_remembered_if_many(monkeypatch: pytest.MonkeyPatch) -> None:
     passes: list[str] = []
 
     def execute(statement: str, bindings: Sequence[SQLValue]) -> list[Any]:

@@ -73,9 +73,7 @@ def register_all(name: str) -> RoleRegistered:
     return RoleRegistered(caller=Operator(), fields={"code": "r", "name": name, "permissions": []})
 
 
-def test_of_two_administrators_who_delete_each_other_one_is_left(
-    two: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_who_delete_each_other_leave_one(two: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Write skew: each turn reads both accounts and deletes the other's, so no account is written twice."""
     one, other = two
     world = world_on(one).given(asks.user("second", roles=(SUPER_ADMINISTRATOR,)))

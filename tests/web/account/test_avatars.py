@@ -126,9 +126,7 @@ async def test_a_deleted_account_loses_its_picture_a_disabled_one_does_not(serve
     expect_refusal(await served.api().get(address), 404, "A0404")
 
 
-async def test_of_a_deleted_account_its_names_stay_for_the_trail_and_nothing_else_of_the_person(
-    served: Served, anna: Api
-) -> None:
+async def test_a_deleted_account_leaves_its_names_in_the_trail_and_no_more(served: Served, anna: Api) -> None:
     me = await anna.succeed("GET", "/api/auth/me")
     address = await upload_picture(anna, png())
     for name, value in (("locale", "zh-CN"), ("timezone", "Asia/Tokyo")):

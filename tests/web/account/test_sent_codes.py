@@ -20,9 +20,7 @@ async def ask(served: Served, place: str, phone: str) -> tuple[Browser, str]:
 
 
 @pytest.mark.parametrize("place, phone", PLACES)
-async def test_the_page_of_a_code_comes_by_a_redirect_without_its_number_and_can_be_loaded_again(
-    served: Served, place: str, phone: str
-) -> None:
+async def test_the_page_of_a_code_can_be_loaded_again(served: Served, place: str, phone: str) -> None:
     browser, address = await ask(served, place, phone)
     assert phone.lstrip("+") not in address
     assert phone.lstrip("+") not in str(dict(browser.cookies))
@@ -35,9 +33,7 @@ async def test_the_page_of_a_code_comes_by_a_redirect_without_its_number_and_can
 
 
 @pytest.mark.parametrize("place, phone", PLACES)
-async def test_another_code_is_sent_after_the_pause_and_before_it_the_page_says_when(
-    served: Served, place: str, phone: str
-) -> None:
+async def test_another_code_is_sent_after_the_shown_pause(served: Served, place: str, phone: str) -> None:
     browser, address = await ask(served, place, phone)
     served.clock.wait(18)
     page = await browser.get(address)

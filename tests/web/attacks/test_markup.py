@@ -151,9 +151,7 @@ async def test_no_page_makes_an_element_of_what_an_address_says(
         assert f"<x-{MARK}" not in page.text
 
 
-async def test_no_form_that_is_shown_again_makes_an_element_of_what_was_typed(
-    named: tuple[Served, Browser, dict[str, str]],
-) -> None:
+async def test_no_form_shown_again_makes_an_element(named: tuple[Served, Browser, dict[str, str]]) -> None:
     served, browser, at = named
     for path, values in (
         ("/admin/clients/new", {"clientId": HOSTILE, "redirectUris": HOSTILE, "accessTokenTtl": HOSTILE}),

@@ -80,9 +80,7 @@ def test_a_sound_installation_has_nothing_but_fine_lines(machine: Machine) -> No
 @pytest.mark.parametrize(
     "name, value", [("ALL_PROXY", "socks5://127.0.0.1:1080"), ("SSL_CERT_FILE", "/not/there.pem")]
 )
-def test_a_variable_that_stops_text_messages_stops_no_command(
-    machine: Machine, name: str, value: str
-) -> None:
+def test_a_variable_that_stops_messages_stops_no_command(machine: Machine, name: str, value: str) -> None:
     assert levels(machine, **{name: value}) == {name: "fault"}
     assert machine.run("migrate", env={name: value}).exit_code == 0
 

@@ -1,7 +1,6 @@
 """Lists as pages, which a visitor narrows, sorts and pages through."""
 
 import re
-from dataclasses import replace
 from datetime import date, datetime, timedelta
 from html import unescape
 from typing import Any
@@ -10,14 +9,13 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
-from ostiary_core.model.decision import Insert
 from ostiary_core.model.instant import SECOND_MS
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.records import Table
 from tests.support.callers import SOURCE, Browser
 from tests.support.files import rows_of
 from tests.support.people import browser_of, with_phone
 from tests.support.served import Served
+from tests.web.pages.test_selection import register_crowd
 
 
 async def people(browser: Browser, **query: Any) -> httpx.Response:
@@ -178,15 +176,12 @@ async def test_a_query_that_is_not_known_does_not_deny_that_there_are_accounts(b
 @pytest.mark.parametrize("place", ["/admin/audit", "/admin/online"])
 async def test_only_fifty_users_are_taken(served: Served, browser: Browser, place: str) -> None:
     """The page says so if more users match than it takes."""
-    await served.user("crowd")
-    [one] = [each for each in served.store.records(Table.USER) if each.username == "crowd"]
-    crowd = [replace(one, user_id=f"{number:032x}", username=f"crowd{number}") for number in range(59)]
-    served.store.write([Insert(user) for user in crowd])
+    await register_crowd(served, 60)
     said = "is in the names of 60 users, and only the first 50 of them count"
     page = await browser.get(f"{place}?userId=crow")
     assert said in page.text
     assert "any of them counts" not in page.text
-    assert "only the first" not in (await browser.get(f"{place}?userId=crowd5")).text
+    assert "only the first" not in (await browser.get(f"{place}?userId=crowd05")).text
     sent = await browser.submit(page, {"userId": "crow"}, to=place)
     assert said in (await browser.follow(sent)).text
 
