@@ -216,6 +216,14 @@ def test_an_unlock_is_in_the_trail_and_changes_nothing(world: World) -> None:
     assert (unlocked.changes, unlocked.facts) == ((), (fact,))
 
 
+def test_administrators_change_numbers_of_others_and_not_their_own(world: World) -> None:
+    own = decide(world, partial(e.UserChanged, user_id=world.user_ids["keeper"], fields={"phone": NEW_PHONE}))
+    fault = FieldFault("phone", Why.OWN_ACCOUNT_ALONE)
+    assert own == Decision(Refused(Why.OWN_ACCOUNT_ALONE, (fault,)))
+    of_alice = partial(e.UserChanged, user_id=world.user_ids["alice"], fields={"phone": NEW_PHONE})
+    assert user_in(decide(world, of_alice)).epoch_why is Why.PHONE_CHANGED
+
+
 def test_administrators_cannot_give_a_new_account_permissions_that_they_lack(world: World) -> None:
     world.given(asks.role("registrar", "iam.user.create"), user("registrar", roles=("registrar",)))
     for role, is_refused in (("keeper", True), ("registrar", False), ("guest", False)):
