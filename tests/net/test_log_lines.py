@@ -158,9 +158,7 @@ def test_the_end_does_not_wait_for_a_reader_that_stands_still() -> None:
     lines = LogLines()
     with lines.write_in_thread(write_end):
         lines.info("x" * 10_000)
-    assert os.write(write_end, b"x" * 10_000) == 10_000, (
-        "what is said later goes nowhere, and waits for nobody"
-    )
+    assert os.write(write_end, b"x" * 10_000) == 10_000, "later lines go nowhere at once"
     os.close(read_end)
     for thread in threading.enumerate():
         if thread.name == "log":

@@ -122,18 +122,14 @@ async def test_many_users_who_are_unlocked_at_one_moment_may_sign_in_and_no_othe
 
 async def test_a_refusal_that_the_trail_cannot_keep_is_logged() -> None:
     fact = Fact(kind=FactKind.REFUSED, actor_id="clerk", why=Why.PERMISSION_MISSING)
-    store = BreakingStore()
+    store, refused = BreakingStore(), Refused(Why.PERMISSION_MISSING)
     async with serving(store) as service:
         store.broken = True
         with capture_logs() as log:
-            await service.report_refusals(
-                Decision(Refused(Why.PERMISSION_MISSING), facts=(fact,)), None, origin("c")
-            )
+            await service.report_refusals(Decision(refused, facts=(fact,)), None, origin("c"))
             service.turns.close()
             other = replace(fact, user_id="somebody")
-            await service.report_refusals(
-                Decision(Refused(Why.PERMISSION_MISSING), facts=(other,)), None, origin("d")
-            )
+            await service.report_refusals(Decision(refused, facts=(other,)), None, origin("d"))
     told = [(entry["event"], entry["trace_id"], entry["cause"]) for entry in log]
     assert told == [("refusal not kept", "c", "OSError"), ("refusal not kept", "d", "TurnFailed")]
 

@@ -13,15 +13,7 @@ from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from fuzz.shared.seeds import SeededEntropy
-from ostiary_core import Decision, Instant, LostRace
-from ostiary_core.events import (
-    BatchRequested,
-    Event,
-    GraceExpired,
-    PasswordHashRequested,
-    UserRegistered,
-    WrongSecretsCounted,
-)
+from ostiary_core import Decision, Instant, LostRace, events as e
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.reply import PasswordOnFile, UserKnown
 from ostiary_net.observability.log import RequestLog
@@ -78,8 +70,8 @@ async def waiting(nursery: trio.Nursery, turns: Turns, *names: str) -> list[Aske
     return asked
 
 
-def names(events: Sequence[Event]) -> list[str]:
-    return [str(event.fields["username"]) for event in events if isinstance(event, UserRegistered)]
+def names(events: Sequence[e.Event]) -> list[str]:
+    return [str(event.fields["username"]) for event in events if isinstance(event, e.UserRegistered)]
 
 
 # --- who shares a turn
@@ -180,7 +172,7 @@ async def test_the_failure_of_a_turn_without_callers_fails_no_event_that_comes_m
                 raise CommitUnconfirmed("no answer")
             return self.turn(*choose_events(), now)
 
-        def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
+        def turn(self, events: Sequence[e.Event], *more: Any) -> list[Decision]:
             return super().turn(events, START)
 
     store, answers = Unheard(), list[Decision | TurnFailed]()
@@ -227,12 +219,8 @@ async def test_a_sender_that_closed_its_side_has_gone_after_a_second(
 async def test_a_sender_who_has_gone_while_the_server_stood_still_is_believed_at_once() -> None:
     store, answers = PlainStore(), list[Decision | TurnFailed]()
     async with open_turns(store, HandClock(), run_inline) as turns:
-        turns.submit(
-            QueuedEvent(registration_of("anna"), None, answers.append, lambda: True, may_be_stale=True)
-        )
-        turns.submit(
-            QueuedEvent(registration_of("ben"), None, answers.append, lambda: False, may_be_stale=True)
-        )
+        for name, gone in (("anna", lambda: True), ("ben", lambda: False)):
+            turns.submit(QueuedEvent(registration_of(name), None, answers.append, gone, may_be_stale=True))
     assert usernames(store) == {"ben"}
     assert sorted(isinstance(answer, Decision) for answer in answers) == [False, True]
 
@@ -280,7 +268,7 @@ class Failing(PlainStore):
 
     turns_to_join: Turns | None = None
 
-    def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
+    def turn(self, events: Sequence[e.Event], *more: Any) -> list[Decision]:
         if "bad" in names(events):
             raise OSError("no space left on device")
         if names(events) == ["anna"] and self.turns_to_join is not None:
@@ -338,7 +326,7 @@ async def test_keeping_fails_until_a_turn_is_kept_or_for_half_a_minute(autojump_
     )
     forbidden = replace(registration_of("ben"), caller=clerk)
     facts_only = asks.sign_in(against=None, password_matches=False)
-    changes_only = WrongSecretsCounted(client_id="app", times=1, last_at=START)
+    changes_only = e.WrongSecretsCounted(client_id="app", times=1, last_at=START)
 
     async def fail() -> None:
         store.broken = True
@@ -358,7 +346,7 @@ async def test_keeping_fails_until_a_turn_is_kept_or_for_half_a_minute(autojump_
         turns.keeping.require()
         for event in (facts_only, changes_only):
             await fail()
-            for keeps_nothing in (GraceExpired(session_id="nobody's"), forbidden):
+            for keeps_nothing in (e.GraceExpired(session_id="nobody's"), forbidden):
                 await turns.decide(keeps_nothing)
                 with pytest.raises(NothingKept):
                     turns.keeping.require()
@@ -380,7 +368,7 @@ async def test_a_store_that_is_slow_is_asked_for_two_seconds_for_each_event_of_a
     class Slow(PlainStore):
         """Fails a turn of several events after some seconds, and a turn of one after one second."""
 
-        def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
+        def turn(self, events: Sequence[e.Event], *more: Any) -> list[Decision]:
             if names(events) == ["after"]:
                 return super().turn(events, *more)
             asked.append(names(events))
@@ -397,9 +385,7 @@ async def test_a_store_that_is_slow_is_asked_for_two_seconds_for_each_event_of_a
     assert asked == [["first"], [each.name for each in unlucky[1:]], *([name] for name in asked_again)]
     failures = [each.failure for each in unlucky if each.failure is not None]
     alone = 1 + len(asked_again)
-    assert [str(each.__cause__) for each in failures] == ["1"] * alone + ["5"] * (6 - alone), (
-        "the shared turn"
-    )
+    assert [str(each.__cause__) for each in failures] == ["1"] * alone + ["5"] * (6 - alone), "shared"
     assert len(set(failures)) == 6, "a shared exception collects tracebacks"
     assert after.decision is not None
 
@@ -435,9 +421,7 @@ async def test_faults_of_metrics_traces_and_logs_change_no_answer(monkeypatch: p
                 decision = await service.decide(registration_of(name), origin(name))
                 assert isinstance(decision.reply, UserKnown)
     faults = [entry["cause"] for entry in log if entry["event"] == "not observed"]
-    assert faults == ["RuntimeError"] * 2 * 4, (
-        "metrics, traces and the log of each turn, metrics of each event"
-    )
+    assert faults == ["RuntimeError"] * 2 * 4, "three of each turn, and the metrics of each event"
 
 
 class NoSpans:
@@ -456,9 +440,9 @@ async def test_a_failing_read_answers_its_callers_and_the_next_read_works() -> N
     store.broken = True
     async with open_turns(store, HandClock(), run_inline) as turns:
         with pytest.raises(TurnFailed):
-            await turns.decide(PasswordHashRequested(of="anna"))
+            await turns.decide(e.PasswordHashRequested(of="anna"))
         store.broken = False
-        assert (await turns.decide(PasswordHashRequested(of="anna"))).reply == PasswordOnFile(None)
+        assert (await turns.decide(e.PasswordHashRequested(of="anna"))).reply == PasswordOnFile(None)
 
 
 class Racing(PlainStore):
@@ -471,7 +455,7 @@ class Racing(PlainStore):
         self.when_lost: Callable[[], object] = list
 
     def turn(
-        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+        self, events: Sequence[e.Event], now: Instant, origins: Sequence[Origin | None] = ()
     ) -> list[Decision]:
         self.attempts.append(now)
         if len(self.attempts) <= self.races_lost:
@@ -512,7 +496,7 @@ async def test_a_read_never_waits_behind_a_writer() -> None:
         began = threading.Event()
         go_on = threading.Event()
 
-        def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
+        def turn(self, events: Sequence[e.Event], *more: Any) -> list[Decision]:
             self.began.set()
             assert self.go_on.wait(10)
             return super().turn(events, *more)
@@ -524,7 +508,7 @@ async def test_a_read_never_waits_behind_a_writer() -> None:
             nursery.start_soon(writer.ask, turns)
             assert await trio.to_thread.run_sync(store.began.wait, 10)
             with trio.fail_after(10):
-                found = await turns.decide(PasswordHashRequested(of="anna"))
+                found = await turns.decide(e.PasswordHashRequested(of="anna"))
             assert found.reply == PasswordOnFile(None), "the writer has not committed yet"
             assert writer.decision is None
             store.go_on.set()
@@ -613,7 +597,7 @@ async def test_a_thread_decides_a_long_batch_so_that_others_need_not_wait(
         return decide(turn, *asked)
 
     monkeypatch.setattr(SQLiteTurn, "decide", watch)
-    batch = BatchRequested(events=tuple(registration_of(f"user-{number}") for number in range(parts)))
+    batch = e.BatchRequested(events=tuple(registration_of(f"user-{number}") for number in range(parts)))
     with SQLiteStore(tmp_path / "ostiary.db") as store:
         async with open_turns(store, HandClock()) as turns:
             await turns.decide(batch)

@@ -153,6 +153,4 @@ async def test_a_dead_application_ends_the_server(limits: DoorLimits, has_starte
 
     guarded = Guard(dying, limits)
     with trio.fail_after(120), pytest.raises(ServerFailed, match=told):
-        await serve_until(
-            trio.Event(), guarded, bind="127.0.0.1:0", graceful_seconds=1, on_listening=lambda a: None
-        )
+        await serve_until(trio.Event(), guarded, bind="127.0.0.1:0", graceful_seconds=1, on_listening=print)

@@ -43,11 +43,9 @@ async def test_a_rolling_restart_of_all_instances_under_load_loses_no_request(
         def instance(name: str) -> Server:
             (tmp_path / name).mkdir()
             settings = {"DATABASE_URL": database, "BIND": f"fd://{descriptor}"}
-            server = stack.enter_context(
-                ForkedServer(tmp_path / name, settings=settings, inherits=[descriptor])
-            )
-            server.start_and_wait()
-            return server
+            one = stack.enter_context(ForkedServer(tmp_path / name, settings=settings, inherits=[descriptor]))
+            one.start_and_wait()
+            return one
 
         running = [await trio.to_thread.run_sync(instance, f"old-{place}") for place in range(INSTANCES)]
         desk = Desk(running[0].port, ADMIN_PASSWORD)

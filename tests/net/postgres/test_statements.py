@@ -173,9 +173,7 @@ def test_turns_look_up_by_primary_keys_alone(store: PostgreSQLStore, sent: list[
             assert "Seq Scan on" not in plan, plan
             used = set(re.findall(r"(?:using|Bitmap Index Scan on) (\w+)", plan))
             assert used, plan
-            assert used <= {"access_tokens_pkey", *(f"{stored.name}_pkey" for stored in TABLES.values())}, (
-                plan
-            )
+            assert used <= {"access_tokens_pkey", *(f"{each.name}_pkey" for each in TABLES.values())}, plan
 
 
 def test_all_that_is_ever_sent_is_of_the_subset(store: PostgreSQLStore, sent: list[Sent]) -> None:

@@ -57,9 +57,7 @@ def following(cluster: Cluster, folder: Path) -> Iterator[None]:
 
 
 def test_a_lone_server_has_no_standby_to_speak_of(cluster: Cluster, tmp_path: Path) -> None:
-    assert (
-        not {"replication", "standbys", "archive", "pooler"} & find_levels(tmp_path, cluster.address).keys()
-    )
+    assert not {"replication", "standbys", "archive", "pooler"} & set(find_levels(tmp_path, cluster.address))
 
 
 def test_a_standby_that_no_commit_waits_for_is_named(cluster: Cluster, tmp_path: Path) -> None:

@@ -44,9 +44,7 @@ def test_a_turn_costs_one_flush_however_many_events_it_has(tmp_path: Path) -> No
         world_on(store)
         for size in (1, 40):
             before = disk.flushes
-            store.turn(
-                [asks.user(f"user {size} {number}".replace(" ", "-")) for number in range(size)], START
-            )
+            store.turn([asks.user(f"user-{size}-{number}") for number in range(size)], START)
             assert disk.flushes == before + 1
 
 

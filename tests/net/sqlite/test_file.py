@@ -53,9 +53,7 @@ def test_every_file_of_the_store_is_its_owners_alone(path: Path) -> None:
     with SQLiteStore(path) as store:
         store.turn([asks.user()], START)
         modes = {file.name: file.stat().st_mode & 0o777 for file in path.parent.iterdir()}
-    assert modes == dict.fromkeys(
-        ("ostiary.db", "ostiary.db-wal", "ostiary.db-shm", "ostiary.db.lock"), 0o600
-    )
+    assert modes == dict.fromkeys((f"ostiary.db{ending}" for ending in ("", "-wal", "-shm", ".lock")), 0o600)
 
 
 def test_every_setting_of_the_connections_took_effect(path: Path) -> None:

@@ -129,9 +129,7 @@ def test_a_turn_that_was_begun_and_not_decided_leaves_the_store_to_the_next(stor
 
 
 @asynccontextmanager
-async def turns_in_place(
-    store: SQLiteStore, run_sync: Any, metrics: Metrics | None = None
-) -> AsyncIterator[Turns]:
+async def turns_of(store: SQLiteStore, run_sync: Any, metrics: Metrics | None = None) -> AsyncIterator[Turns]:
     turns = Turns(store, HandClock(), run_sync, metrics or Metrics(), in_place=store)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(turns.run)
@@ -145,7 +143,7 @@ async def test_others_go_on_while_a_turn_waits_for_the_disk(store: SQLiteStore) 
     async def ask(turns: Turns, name: str) -> None:
         decided.append(await turns.decide(registration_of(name), origin()))
 
-    async with turns_in_place(store, gate) as turns, trio.open_nursery() as nursery:
+    async with turns_of(store, gate) as turns, trio.open_nursery() as nursery:
         nursery.start_soon(ask, turns, "anna")
         await wait_all_tasks_blocked()
         nursery.start_soon(ask, turns, "ben")
@@ -167,7 +165,7 @@ async def test_a_commit_that_fails_fails_the_turn_and_no_other(store: SQLiteStor
             raise OSError(28, "No space left on device")
         return sync_fn()
 
-    async with turns_in_place(store, run_sync) as turns:
+    async with turns_of(store, run_sync) as turns:
         with pytest.raises(TurnFailed):
             await turns.decide(registration_of("anna"), origin())
         is_full = False
@@ -188,7 +186,7 @@ async def test_turns_that_are_cancelled_before_the_commit_keep_nothing(store: SQ
 
     async with trio.open_nursery() as nursery:
         with trio.CancelScope() as scope:
-            async with turns_in_place(store, never) as turns:
+            async with turns_of(store, never) as turns:
                 nursery.start_soon(ask, turns)
                 await wait_all_tasks_blocked()
                 scope.cancel()
@@ -207,7 +205,7 @@ async def test_a_thread_waits_if_another_process_writes_too(store: SQLiteStore) 
         return sync_fn()
 
     with SQLiteStore(store.path) as other:
-        async with turns_in_place(store, run_sync) as turns:
+        async with turns_of(store, run_sync) as turns:
             for name in ("anna", "ben"):
                 await turns.decide(registration_of(name), origin())
             other.turn([asks.user("theirs")], START)
@@ -223,7 +221,7 @@ async def test_callers_that_come_while_another_process_is_awaited_share_the_turn
         theirs = other.begin_turn()
         theirs.decide([asks.user("theirs")], START)
         metrics = Metrics()
-        async with turns_in_place(store, gate, metrics) as turns, trio.open_nursery() as nursery:
+        async with turns_of(store, gate, metrics) as turns, trio.open_nursery() as nursery:
             for name in ("anna", "ben", "cleo"):
                 nursery.start_soon(turns.decide, registration_of(name), origin())
                 await wait_all_tasks_blocked()
@@ -234,7 +232,7 @@ async def test_callers_that_come_while_another_process_is_awaited_share_the_turn
 
 
 async def test_a_turn_on_a_closed_store_fails_at_once(store: SQLiteStore) -> None:
-    async with turns_in_place(store, Gate()) as turns:
+    async with turns_of(store, Gate()) as turns:
         store.close()
         with pytest.raises(TurnFailed) as failed:
             await turns.decide(registration_of("anna"), origin())
@@ -246,7 +244,7 @@ async def test_a_turn_that_lost_its_caller_while_it_waited_is_released(store: SQ
     with SQLiteStore(store.path) as other:
         theirs = other.begin_turn()
         theirs.decide([asks.user("theirs")], START)
-        async with turns_in_place(store, gate, metrics) as turns:
+        async with turns_of(store, gate, metrics) as turns:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(turns.decide, registration_of("anna"), origin())
                 await wait_all_tasks_blocked()
@@ -262,7 +260,7 @@ async def test_a_turn_with_nothing_to_keep_waits_for_no_disk(store: SQLiteStore)
     async def run_sync(sync_fn: Any, /, *, limiter: trio.CapacityLimiter) -> Any:
         raise AssertionError("there was nothing to run")
 
-    async with turns_in_place(store, run_sync) as turns:
+    async with turns_of(store, run_sync) as turns:
         decision = await turns.decide(asks.machine(asks.credentials("nobody", "wrong")))
     assert decision.changes == ()
 
@@ -271,7 +269,7 @@ async def test_a_fault_harms_no_later_turn(store: SQLiteStore, monkeypatch: pyte
     def refuse(*anything: Any) -> None:
         raise OSError("the disk is gone")
 
-    async with turns_in_place(store, run_inline) as turns:
+    async with turns_of(store, run_inline) as turns:
         with monkeypatch.context() as broken:
             broken.setattr("ostiary_net.sqlite.store.write", refuse)
             for _ in range(2):

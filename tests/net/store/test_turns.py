@@ -8,17 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from ostiary_core import Decision, retry_lost_races, take_turn
-from ostiary_core.events import (
-    Event,
-    IntrospectionRequested,
-    Operator,
-    PasswordHashRequested,
-    RoleChanged,
-    RoleRegistered,
-    SignedIn,
-    UserDeleted,
-)
+from ostiary_core import Decision, events as e, retry_lost_races, take_turn
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR
 from ostiary_core.model.records import Table
@@ -32,8 +22,14 @@ def test_events_that_only_read_find_the_same_beside_the_turns(durable_store: Con
     world = world_on(durable_store)
     pair = world.tokens()
     tokens = (pair.access_token, pair.refresh_token, None)
-    reading: list[Event] = [IntrospectionRequested(credentials=world.basic(), token=each) for each in tokens]
-    reading += [asks.profile(pair.access_token), asks.check(world.login()), PasswordHashRequested(of="alice")]
+    reading: list[e.Event] = [
+        e.IntrospectionRequested(credentials=world.basic(), token=each) for each in tokens
+    ]
+    reading += [
+        asks.profile(pair.access_token),
+        asks.check(world.login()),
+        e.PasswordHashRequested(of="alice"),
+    ]
     before = world.everything()
     store = cast(Any, durable_store)
     assert store.read(reading, START) == store.turn(reading, START)
@@ -69,8 +65,8 @@ def two(
         yield one, other
 
 
-def register_all(name: str) -> RoleRegistered:
-    return RoleRegistered(caller=Operator(), fields={"code": "r", "name": name, "permissions": []})
+def register_all(name: str) -> e.RoleRegistered:
+    return e.RoleRegistered(caller=e.Operator(), fields={"code": "r", "name": name, "permissions": []})
 
 
 def test_two_who_delete_each_other_leave_one(two: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,8 +83,8 @@ def test_two_who_delete_each_other_leave_one(two: tuple[Any, Any], monkeypatch: 
             wait(meanwhile, timeout=0.3)
         return take_turn(*arguments)
 
-    def delete(store: Any, caller: SignedIn, user_id: str) -> Decision:
-        event = UserDeleted(caller=caller, user_id=user_id)
+    def delete(store: Any, caller: e.SignedIn, user_id: str) -> Decision:
+        event = e.UserDeleted(caller=caller, user_id=user_id)
         [decision] = retry_lost_races(lambda: store.turn([event], START))
         return cast(Decision, decision)
 
@@ -107,7 +103,7 @@ def test_two_who_delete_each_other_leave_one(two: tuple[Any, Any], monkeypatch: 
 def test_one_transaction_reads_a_row_twice_alike(two: tuple[Any, Any], is_writing: bool) -> None:
     one, other = two
     one.turn([register_all("before")], START)
-    change = RoleChanged(caller=Operator(), role_id="r", fields={"name": "after"})
+    change = e.RoleChanged(caller=e.Operator(), role_id="r", fields={"name": "after"})
     changing: list[Any] = []
 
     def read_twice(execute: Any) -> list[Any]:
