@@ -158,16 +158,6 @@ def enter_wrong_passwords(tale: Tale) -> None:
         tale.ask(asks.password_change(login, old="wrong"), BROWSER)
 
 
-def sign_out(tale: Tale) -> None:
-    login = tale.login()
-    tale.ask(e.SignedOut(caller=caller_of(login)), BROWSER)
-
-
-def change_password_here(tale: Tale) -> None:
-    login = tale.login()
-    tale.ask(asks.password_change(login), BROWSER)
-
-
 def take_machine_token(tale: Tale) -> None:
     tale.world.machine_token()
     tale.session = tale.world.the_session(SessionKind.CLIENT_CREDENTIALS)
@@ -311,7 +301,9 @@ STORIES: dict[str, Callable[[Tale], object]] = {
     "consent withdrawn": lambda tale: tale.by_alice(e.ConsentWithdrawn, client_id="app"),
     "consent withdrawn by an administrator": of_user(e.ConsentWithdrawnByAdministrator, client_id="app"),
     "password changed": lambda tale: tale.ask(asks.password_change(tale.world.login()), BROWSER),
-    "password changed in this login session": change_password_here,
+    "password changed in this login session": lambda tale: tale.ask(
+        asks.password_change(tale.login()), BROWSER
+    ),
     "telephone changed": change_phone,
     "telephone changed by somebody unknown": change_phone_unknown,
     "password reset": of_user(e.PasswordResetByAdministrator, new_password_hash=asks.hash_of("newer")),
@@ -332,7 +324,7 @@ STORIES: dict[str, Callable[[Tale], object]] = {
     "client disabled on the command line, which says who is there": lambda tale: tale.world.when(
         e.ClientDisabled(caller=e.Operator("deploy"), client_id="app")
     ),
-    "signed out": sign_out,
+    "signed out": lambda tale: tale.ask(e.SignedOut(caller=caller_of(tale.login())), BROWSER),
     "signed out elsewhere": lambda tale: tale.by_alice(e.OtherSessionsEnded),
     "second factor set up": set_up_second_factor,
     "second factor removed": remove_second_factor,
