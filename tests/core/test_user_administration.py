@@ -157,8 +157,10 @@ def test_each_act_on_an_account_has_its_answer_writes_and_facts(world: World) ->
     (name, phone), (new_name, new_phone) = (
         names_of(each) for each in (world.user(), revise(world.user(), username="Al", phone=NEW_PHONE))
     )
-    nothing: list[Make] = [e.UserRequested, e.UserEnabled, change(name="Alice")]
-    assert [decide_on_alice(make) for make in nothing] == [Decision(UserKnown(world.user()))] * 3
+    assert decide_on_alice(e.UserRequested) == Decision(UserKnown(world.user()))
+    nothing: list[Make] = [e.UserEnabled, change(name="Alice")]
+    unchanged = Decision(UserKnown(world.user(), is_unchanged=True))
+    assert [decide_on_alice(make) for make in nothing] == [unchanged] * 2
     expect(e.UserForcedOut, None, Why.USER_FORCED_OUT, {})
     told: Values = {"username": ("alice", "Al"), "roleIds": (("clerk",), ("guest", "clerk"))}
     make, more = change(username="Al", roleIds=["guest", "clerk"]), count_holders(world, guest=(1, 1))
@@ -170,7 +172,7 @@ def test_each_act_on_an_account_has_its_answer_writes_and_facts(world: World) ->
     expect(make, FactKind.USER_CHANGED, why, told, Delete(phone), Insert(new_phone), *more, **values)
     told, more = {"enabled": (True, False)}, count_holders(world, guest=(0, -1))
     expect(e.UserDisabled, FactKind.USER_DISABLED, Why.USER_DISABLED, told, *more, enabled=False)
-    assert decide_on_alice(e.UserDisabled) == Decision(UserKnown(world.user()))
+    assert decide_on_alice(e.UserDisabled) == Decision(UserKnown(world.user(), is_unchanged=True))
     told, more = {"enabled": (False, True)}, count_holders(world, guest=(0, 1))
     expect(e.UserEnabled, FactKind.USER_ENABLED, None, told, *more, enabled=True)
     reset = partial(e.PasswordResetByAdministrator, new_password_hash=asks.hash_of("right"))
@@ -352,7 +354,7 @@ def test_every_bad_field_of_an_account_is_named_and_the_longest_are_taken(world:
         "lastSignInAt": None,
     }
     shown |= {"createdAt": iso_time(bob.created_at), "updatedAt": iso_time(bob.updated_at)}
-    assert change(fields={**shown, "enabled": True}) == Decision(UserKnown(bob))
+    assert change(fields={**shown, "enabled": True}) == Decision(UserKnown(bob, is_unchanged=True))
     for name in shown:
         fault = FieldFault(name, FieldRule.IMMUTABLE)
         assert change(fields={name: "x"}) == refusal_for(Why.FIELDS_INVALID, fault)

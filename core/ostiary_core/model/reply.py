@@ -199,6 +199,8 @@ class UserKnown:
     """Permissions that the caller cannot use on it (READINGS 40); told when the account is asked for."""
     invited_until: Instant | None = None
     """Instant until which its invitation is good, if it has one; told when the account is asked for."""
+    is_unchanged: bool = False
+    """Whether a change found all that it asks for stored already."""
 
 
 @immutable()

@@ -134,7 +134,7 @@ def change(event: events.UserChanged, who: Actor, user: User, snapshot: Snapshot
         return refuse_fields(read)
     # Values that are stored already change nothing.
     if read == user:
-        return Decision(UserKnown(user))
+        return Decision(UserKnown(user, is_unchanged=True))
     moved = set(user.role_ids) ^ set(read.role_ids)
     if exceeds_permissions_of(find_roles(moved, snapshot), who, snapshot):
         return refuse(Why.PERMISSION_MISSING)
@@ -202,7 +202,7 @@ def import_row(event: events.UserImported, snapshot: Snapshot) -> Decision:
 def enable(event: events.UserEnabled, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """Enable an account: it may sign in again."""
     if user.enabled:
-        return Decision(UserKnown(user))
+        return Decision(UserKnown(user, is_unchanged=True))
     enabled = revise(user, enabled=True, updated_at=snapshot.now)
     return _decide_update(user, enabled, FactKind.USER_ENABLED, who, snapshot)
 
@@ -211,7 +211,7 @@ def enable(event: events.UserEnabled, who: Actor, user: User, snapshot: Snapshot
 def disable(event: events.UserDisabled, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """Disable an account: it may no longer sign in, and all it had open ends."""
     if not user.enabled:
-        return Decision(UserKnown(user))
+        return Decision(UserKnown(user, is_unchanged=True))
     if is_last_administrator(user, snapshot):
         return refuse(Why.LAST_ADMINISTRATOR)
     disabled = with_next_epoch(user, Why.USER_DISABLED, snapshot.now, enabled=False)

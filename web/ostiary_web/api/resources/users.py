@@ -5,7 +5,7 @@ from quart import Response
 from ostiary_core import events
 from ostiary_core.model.fields import FieldFault, FieldReader
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.reply import BatchRefused
+from ostiary_core.model.reply import BatchDone, BatchRefused, UserKnown
 from ostiary_core.model.why import Why
 from ostiary_web.api.resources.routes import add_event_route, make_routes
 from ostiary_web.api.second_factor import SecondFactorLeft
@@ -66,7 +66,10 @@ async def batch_roles(context: RequestContext) -> RolesChanged:
     reply = await context.decide(events.BatchRequested(events=tuple(made.values())))
     if isinstance(reply, BatchRefused):
         raise combine_refusals(reply, [f"ids.{place}" for place in made])
-    return RolesChanged(changed=len(made))
+    assert isinstance(reply, BatchDone)
+    # Another caller may have changed some since they were read.
+    unchanged = sum(isinstance(each, UserKnown) and each.is_unchanged for each in reply.replies)
+    return RolesChanged(changed=len(made) - unchanged)
 
 
 @users.put(f"{PATH}/<user_id>/password", gate=require_permission(Permission.USER_UPDATE))
