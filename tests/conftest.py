@@ -115,7 +115,11 @@ RELEASE: Final = (
     *_tests("web/api_document/test_document.py", "the_page_shows_every_operation"),
     # Other people's clients and proxies.
     *("clients/test_node.py", "web/operations/test_proxies.py"),
-    *(f"clients/test_python.py::test_authlib_goes_the_whole_way[{door}" for door in ("hyper", "postgres")),
+    *(
+        f"clients/test_python.py::test_{test}[{door}"
+        for test in ("authlib_goes_the_whole_way", "no_secret_is_in_the_log_or_on_the_disk")
+        for door in ("hypercorn", "postgresql")
+    ),
     # Processes, signals, disks, streams and clusters as only an operating system has them.
     *_tests(
         "net/front_door/test_processes.py",
