@@ -102,6 +102,8 @@ class Exchanges:
         peer = PROXY if mishap.proxied else source
         if mishap.pause_ms:
             operation.paused_ms = await instance.pause(mishap.pause_ms)
+            # The process may be another by now, and its counters as well.
+            operation.incarnation = instance.incarnation
         connection = self._connection(instance, peer, mishap)
         self._note_faults(mishap, connection, operation, instance)
         response = None
