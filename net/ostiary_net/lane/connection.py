@@ -14,7 +14,7 @@ send a thousand such requests at once. After a few answers in a row the others r
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import Any, Final
 
 import outcome
@@ -41,8 +41,8 @@ _MOST_IN_A_ROW: Final = 16
 """Most answers without a turn of the store before other connections run: half a millisecond."""
 
 
-class Phase(Enum):
-    """What a connection does now, or waits for."""
+class Phase(StrEnum):
+    """What a connection does now, or waits for. Its values are texts, which are looked up at no cost."""
 
     RESTING = "nothing of the next request is there"
     RECEIVING = "the rest of a request is to come soon"

@@ -11,10 +11,13 @@ before its body is read once.
 """
 
 from enum import Enum
+from typing import Final
 
 from ostiary_core.http.endpoint import Request
 from ostiary_net.lane.heads import HeadReader, PlainRequestHead
 from ostiary_net.lane.scanner import may_become_plain
+
+_CARRIAGE_RETURN: Final = 13
 
 
 class Need(Enum):
@@ -60,11 +63,16 @@ class RequestParser:
     def next_event(self) -> Request | Need:
         """Return the next request once it is complete, else what is needed for it."""
         data, head = self._data, self._head
-        # One empty line before a request counts for nothing (RFC 9112 §2.2). It is kept, so that h11, to
-        # which all may be handed over, ignores no second one.
-        if b"\r\n".startswith(data[self._start : self._start + 3]):
+        begin = self._start
+        if begin == len(data):
             return Need.REQUEST
-        begin = self._start + 2 if data.startswith(b"\r\n", self._start) else self._start
+        if data[begin] == _CARRIAGE_RETURN:
+            # One empty line before a request counts for nothing (RFC 9112 §2.2). It is kept, so that h11, to
+            # which all may be handed over, ignores no second one.
+            if b"\r\n".startswith(data[begin : begin + 3]):
+                return Need.REQUEST
+            if data.startswith(b"\r\n", begin):
+                begin += 2
         if len(data) < self._wanted:
             return Need.HEAD if head is None else Need.BODY
         if head is None:
