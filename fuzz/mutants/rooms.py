@@ -145,10 +145,12 @@ ROOMS: Final = {
     "observability": Room(
         ("ostiary_net.observability",),
         (
-            *_tests("net", "metrics summarising log_lines service unanswered"),
+            *_tests("net", "metrics summarising log_lines service turns unanswered"),
             *_tests("net/store", "summaries"),
             *_tests("web", "logs trace_ids"),
+            *_tests("web/operations", "upkeep"),
             *_tests("web/overview", "overview"),
+            *_tests("web/resources", "clients"),
         ),
         may_survive=_NOT_JUDGED,
     ),

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from ostiary_core.model.decision import Decision
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.reply import BatchRefused, Done, Refused
 from ostiary_core.model.why import Why
-from ostiary_net.observability.log import LogLines, RequestLog
+from ostiary_net.observability.log import LogLines, RequestLog, format_on_one_line, list_frames, unwrap_error
 from tests.support.stores import origin
 
 PATIENCE_SECONDS = 30
@@ -33,6 +34,9 @@ class Counting(io.StringIO):
     def write(self, text: str) -> int:
         self.writes.append(text)
         return super().write(text)
+
+    def flush(self) -> None:
+        self.writes.append("flushed")
 
 
 class Full(io.StringIO):
@@ -65,7 +69,7 @@ def test_entries_that_belong_together_go_out_in_one_write_in_order(monkeypatch: 
     lines.write_entries("info", [{"event": "one"}, {"event": "two"}])
     lines.write_entries("info", [])
     lines.info("three")
-    assert written.writes == ["info one\ninfo two\n", "three\n"]
+    assert written.writes == ["info one\ninfo two\n", "flushed", "three\n", "flushed"]
 
 
 def test_a_dropped_entry_is_not_written(monkeypatch: pytest.MonkeyPatch, processors: list[Any]) -> None:
@@ -78,12 +82,12 @@ def test_a_dropped_entry_is_not_written(monkeypatch: pytest.MonkeyPatch, process
     written = watch_stderr(monkeypatch)
     LogLines().write_entries("info", [{"event": "one"}, {"event": "two"}])
     LogLines().write_entries("info", [{"event": "one"}])
-    assert written.writes == ["info two\n"]
+    assert written.writes == ["info two\n", "flushed"]
 
 
 @pytest.mark.parametrize(
     "level, written",
-    [(logging.INFO, ["info pair-rotated\n"]), (logging.WARNING, [])],
+    [(logging.INFO, ["info pair-rotated\n", "flushed"]), (logging.WARNING, [])],
     ids=["info", "warning"],
 )
 @pytest.mark.usefixtures("processors")
@@ -102,11 +106,12 @@ def test_facts_are_logged_as_info(monkeypatch: pytest.MonkeyPatch, level: int, w
 def test_a_refusal_has_one_line_with_reason(monkeypatch: pytest.MonkeyPatch, processors: list[Any]) -> None:
     processors[0] = lambda _, level, entry: f"{level} {entry['event']} {entry['trace_id']} {entry['why']}"
     no = Refused(Why.NOT_FOUND)
+    batch = BatchRefused(((3, no), (4, Refused(Why.CLIENT_UNKNOWN))))
     ended = Decision(no, facts=(Fact(kind=FactKind.SESSION_ENDED),))
     told = watch_stderr(monkeypatch)
     RequestLog().log_decisions(
         [origin("one"), origin("two"), origin("three"), None, origin("four")],
-        [Decision(no), Decision(BatchRefused(((3, no),))), Decision(Done()), Decision(no), ended],
+        [Decision(no), Decision(batch), Decision(Done()), Decision(no), ended],
     )
     assert told.getvalue().splitlines() == [
         f"info refused {origin('one').trace_id} not_found",
@@ -143,6 +148,28 @@ def test_lines_that_the_reader_does_not_take_in_time_are_dropped_and_counted() -
     assert first[::2] == [str(number) for number in range(4_000 - dropped // 2)]
 
 
+def test_a_mebibyte_may_wait_and_lines_beyond_it_are_told_of_once(processors: list[Any]) -> None:
+    def drop(*_: object) -> None:
+        raise structlog.DropEvent
+
+    processors[0] = lambda _, level, entry: f"{level} {entry['event']}: {entry['count']}"
+    read_end, write_end = os.pipe()
+    lines = LogLines()
+    with os.fdopen(read_end) as reader, lines.write_in_thread(write_end):
+        lines.info("x" * 1_048_576)
+        assert len(reader.readline()) == 1_048_577
+        for told in (["warning log lines were dropped: 2\n"], []):
+            assert lines.flush(PATIENCE_SECONDS)
+            lines.info("y" * 1_048_576 + "\n")
+            for line in ("one", "two", "three"):
+                lines.info(line)
+                assert reader.readline() == f"{line}\n"
+                assert [reader.readline() for _ in told] == told
+                told = []
+            processors[0] = drop
+    os.close(write_end)
+
+
 def test_a_log_that_cannot_be_written_counts_its_lines_and_ends_with_the_rest() -> None:
     lines = LogLines()
     with open("/dev/full", "wb") as full, lines.write_in_thread(full.fileno()):
@@ -162,17 +189,36 @@ def test_the_end_does_not_wait_for_a_reader_that_stands_still() -> None:
     os.close(read_end)
     for thread in threading.enumerate():
         if thread.name == "log":
+            assert thread.daemon, "a process ends without it"
             thread.join(PATIENCE_SECONDS)
     os.close(write_end)
 
 
+def test_the_log_is_standard_error_in_its_encoding_if_there_is_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "log"
+    with path.open("w", encoding="ascii") as file:
+        for stream in (file, None):
+            lines = LogLines()
+            monkeypatch.setattr(sys, "stderr", stream)
+            monkeypatch.setattr(sys, "__stderr__", stream)
+            with lines.write_in_thread():
+                lines.info("é")
+                assert lines.flush(PATIENCE_SECONDS)
+            assert lines.dropped == 0
+        file.write("what the process says at its end\n")
+    assert path.read_text() == "\\xe9\nwhat the process says at its end\n"
+
+
 def test_a_pipe_that_does_not_wait_is_waited_for() -> None:
     read_end, write_end = os.pipe()
+    fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, 4096)
     os.set_blocking(write_end, False)
     lines = LogLines()
     with os.fdopen(read_end) as reader, lines.write_in_thread(write_end):
-        lines.info("x" * 100_000)
-        assert reader.readline() == "x" * 100_000 + "\n"
+        lines.info("x" * 1_000_000)
+        assert reader.readline() == "x" * 1_000_000 + "\n"
     os.close(write_end)
     assert lines.dropped == 0
 
@@ -186,3 +232,21 @@ def test_a_log_that_cannot_be_written_raises_nothing(monkeypatch: pytest.MonkeyP
     closed.close()
     monkeypatch.setattr(sys, "stderr", closed)
     lines.info("three")
+    monkeypatch.setattr(sys, "stderr", None)
+    lines.info("four")
+    assert lines.flush(0), "nothing waits"
+
+
+def test_an_error_is_told_on_one_line_and_by_its_last_frames() -> None:
+    def fall(depth: int) -> None:
+        if depth:
+            fall(depth - 1)
+        raise OSError("no\n  room")
+
+    with pytest.raises(OSError, match="room") as caught:
+        fall(5)
+    assert len(list_frames(caught.value)) == 4
+    assert format_on_one_line(caught.value) == "no room"
+    assert format_on_one_line(OSError()) == "OSError"
+    two = ExceptionGroup("two", [ValueError(), KeyError()])
+    assert unwrap_error(ExceptionGroup("one", [two])) is two

@@ -113,7 +113,8 @@ def test_refusals_that_one_address_causes_fill_no_disk_and_are_counted(
 ) -> None:
     """A thousand refusals of one address are logged, for any reason; facts and other addresses always are."""
     seconds = 0.0
-    monkeypatch.setattr(logs, "REFUSAL_LIMIT", RefusalLimit(lambda: seconds))
+    limit = RefusalLimit(lambda: seconds)
+    monkeypatch.setattr(logs, "REFUSAL_LIMIT", limit)
     configure_logs("info", "json")
     origin = Origin(trace_id="t", source="2001:db8::1", user_agent=None)
     refused = Decision(Refused(Why.CLIENT_UNKNOWN), (), ())
@@ -125,12 +126,19 @@ def test_refusals_that_one_address_causes_fill_no_disk_and_are_counted(
             RequestLog().log_decisions([origin], [refused])
         return [json.loads(line) for line in capsys.readouterr().err.splitlines()]
 
-    assert len(refuse()) == 600
+    first = refuse()
+    assert len(first) == 600
+    assert "not_logged" not in first[0]
+    assert first[1]["status"] == 413
+    seconds = 59.9
     assert refuse() == []
     log_refusal(Why.NOT_SIGNED_IN, "t", "203.0.113.7")
     structlog.get_logger("ostiary").info("pair-rotated", source=origin.source)
     other, fact = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     assert (other["source"], other["not_logged"]) == ("203.0.113.7", 2_400)
+    assert limit.not_logged == 2_400
+    log_door_refusal(408, "t", None)
+    assert json.loads(capsys.readouterr().err)["status"] == 408
     assert fact["event"] == "pair-rotated"
     seconds = 60.0
     later = refuse()
