@@ -180,7 +180,8 @@ ROOMS: Final = {
         (
             *_tests(
                 "web",
-                "accounts authorization bad_fields endings later_words single_permissions token_service",
+                "accounts authorization bad_fields browser_session endings later_words single_permissions"
+                " token_service",
             ),
             *_tests(
                 "web/account",
@@ -188,6 +189,13 @@ ROOMS: Final = {
                 " sent_codes telephone_numbers",
             ),
             *("tests/web/audit", "tests/web/overview", "tests/web/api_document/test_document.py"),
+            "tests/web/attacks/test_password_floods.py",
+            *_tests_of(
+                "tests/web/operations/test_health.py",
+                "a_server_with_its_store_is_healthy_and_ready_at_any_rate",
+                "another_schema_is_not_ready_and_still_healthy",
+                "a_store_that_keeps_nothing_is_not_ready",
+            ),
         ),
         may_survive=_NOT_JUDGED,
     ),

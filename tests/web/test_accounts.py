@@ -62,6 +62,8 @@ async def test_signing_out_ends_the_login_session_and_no_other(served: Served) -
     await api.fail(401, "A1001", "GET", "/api/auth/me")
     await api.fail(401, "A1001", "POST", "/api/auth/refresh", {"refreshToken": pair["refreshToken"]})
     await api.fail(401, "A1001", "POST", "/api/auth/logout")
+    for body, status, code in (({"refreshToken": "x" * 1_024}, 401, "A1001"), (None, 415, "A0415")):
+        await api.fail(status, code, "POST", "/api/auth/refresh", body)
     await other.succeed("GET", "/api/auth/me")
 
 

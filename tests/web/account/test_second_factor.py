@@ -455,8 +455,11 @@ async def test_a_code_cannot_be_checked_with_another_key_and_a_recovery_code_wor
             served.entropy_source.draw()  # The first server drew these already.
         anna.served = served
         with capture_logs() as logs:
-            expect_refusal(await anna.enter(anna.code()), 500, "A0500")
-        assert "SECOND_FACTOR_KEY" in next(log["event"] for log in logs if log["log_level"] == "error")
+            refused = await anna.enter(anna.code())
+        expect_refusal(refused, 500, "A0500")
+        [error] = [log for log in logs if log["log_level"] == "error"]
+        assert "SECOND_FACTOR_KEY" in error["event"]
+        assert error["trace_id"] == refused.json()["traceId"]
         found = await served.services.self_check.findings()
         keys = [each.key for each in found if each.about == "SECOND_FACTOR_KEY"]
         assert keys == ["check.second_factors.other_key"]

@@ -239,7 +239,8 @@ NAMES = {
     "okhttp/4": "okhttp 4",
     **dict.fromkeys(("", "shop/3.1", "Mozilla/5.0", "Mozilla/5.0 (compatible; Googlebot/2.1)", "xcurl/8.5")),
     "Chrome/131 Linux": None,
-    f"Mozilla/5.0 (X11; {'x' * 600} Linux) Chrome/131": None,
+    f"{'Mozilla/5.0 (Linux)':505}Chrome/": "Chrome on Linux",
+    f"{'Mozilla/5.0 (Linux)':506}Chrome/": None,
 }
 
 

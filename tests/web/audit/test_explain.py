@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ostiary_core import Entropy, Policy, Secret, Why, events as e
-from ostiary_core.history.explain import Explanation, HistoryStep, explain
+from ostiary_core.history.explain import Explanation, HistoryStep, StepKind, explain
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Insert, Update
 from ostiary_core.model.one_time_password import (
@@ -38,8 +38,10 @@ from ostiary_core.model.reply import (
     TextCodeDrawn,
     TokensIssued,
 )
+from ostiary_core.model.unknown_word import UnknownWord
 from ostiary_core.oauth.state_tables import SESSION_ENDINGS
-from ostiary_web.application.history_texts import ENDINGS, safe_retries_text, step_text
+from ostiary_web.application.history_record import encode_history
+from ostiary_web.application.history_texts import ENDINGS, duration_text, safe_retries_text, step_text
 from ostiary_web.texts import LANGUAGES
 from tests.support import asks
 from tests.support.asks import APP, BROWSER, caller_of, redeem, refresh
@@ -417,6 +419,37 @@ def test_entries_of_earlier_releases_show_the_command_line_by_having_no_request(
     assert earlier.is_by_operator
     for other in ({"trace_id": "trace"}, {"actor_id": "root"}, {"fact": None}):
         assert not replace(earlier, **other).is_by_operator, other
+
+
+def test_words_of_a_later_release_are_told_as_far_as_they_are_known() -> None:
+    of = tell_tale("revoked").explain()
+    noted = replace(of.last, kind=StepKind.NOTED, fact=UnknownWord("moonlight"))
+    assert "moonlight" in step_text(noted, of, LANGUAGES.default)
+    for why in (UnknownWord("moonlight"), Why.NOT_READY):
+        assert "which ended" not in step_text(replace(of.last, why=why), of, LANGUAGES.default)
+
+
+def test_programs_read_who_did_a_step_and_how_late_the_retries_came() -> None:
+    tale = tell_tale("rotations and safe retries")
+    misses = encode_history(tale.explain(), LANGUAGES.default, tale.names).near_misses
+    assert (misses.count, misses.latest_delay_ms, misses.longest_delay_ms) == (3, 1_500, 14_200)
+    for name, actor in (
+        ("client disabled", "root"),
+        ("client disabled on the command line, which says who is there", "deploy"),
+    ):
+        tale = tell_tale(name)
+        assert encode_history(tale.explain(), LANGUAGES.default, {}).steps[-1].actor_username == actor
+
+
+@pytest.mark.parametrize(
+    "seconds, text",
+    [
+        *((0.001, "0.001 s"), (59.999, "59.999 s"), (60, "1 min"), (61, "1 min 1 s"), (3_599, "59 min 59 s")),
+        *((3_600, "1 h"), (86_399, "23 h 59 min"), (86_400, "1 d"), (90_061, "1 d 1 h"), (86_460, "1 d")),
+    ],
+)
+def test_a_duration_has_its_two_largest_units(seconds: float, text: str) -> None:
+    assert duration_text(round(seconds * 1_000), LANGUAGES.default) == text
 
 
 def test_every_ending_there_is_has_its_story_and_no_other_is_written_down() -> None:

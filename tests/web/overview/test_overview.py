@@ -10,10 +10,11 @@ import pytest
 from ostiary_core.model.instant import iso_time
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import SessionKind
-from ostiary_net.observability.summaries import HOUR_MS, REFUSALS_KEPT, Milestone
+from ostiary_net.observability.summaries import HOUR_MS, REFUSALS_KEPT, Metric, Milestone, Tally
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.upkeep.flushing import flush_refusals
 from ostiary_net.upkeep.summarising import Summarising
+from ostiary_web.application.overview_counts import Counts
 from tests.support.callers import Api, Browser, Registered, expect_refusal, fields_of, sso
 from tests.support.people import browser_of, holder_of
 from tests.support.served import Served, in_memory, serving
@@ -109,6 +110,8 @@ async def test_a_longer_time_is_counted_by_the_days_of_the_callers_zone(served: 
         ("2027-01-10T00:00:00+08:00", "2027-01-13T00:00:00.001+08:00", "day", 4),
         ("2027-01-10T00:00:00+08:00", "2027-01-12T00:00:00+08:00", "hour", 48),
         ("2027-01-10T00:00:00+08:00", "2027-01-11T23:00:00.001+08:00", "hour", 48),
+        ("2027-01-10T00:00:00+08:00", "2027-01-10T00:00:00+08:00", "hour", 1),
+        ("2026-01-01T00:00:00+08:00", "2027-02-05T00:00:00+08:00", "day", 400),
     ],
 )
 async def test_a_span_ends_at_the_midnight_or_hour_that_is_asked_for(
@@ -116,6 +119,21 @@ async def test_a_span_ends_at_the_midnight_or_hour_that_is_asked_for(
 ) -> None:
     found = await overview(api, **{"from": start, "to": end})
     assert (found["per"], len(found["periods"])) == (per, periods)
+    assert (found["totals"]["retryMeanMs"], found["beginsAt"]) == (0, found["periods"][0]["beginsAt"])
+
+
+async def test_what_runs_now_is_of_no_hour_but_this(served: Served) -> None:
+    served.clock.wait(-served.clock.now() % HOUR_MS / 1_000)
+    api = await served.administrator()
+    now = iso_time(served.clock.now())
+    assert {each["running"] for each in (await overview(api, to=now))["periods"]} == {None}
+
+
+def test_what_is_counted_as_often_as_another_stands_in_order_of_names() -> None:
+    counts = Counts()
+    for detail in ("wrong", "late", "lost"):
+        counts.add(Metric.REFUSED, detail, Tally(1))
+    assert list(counts.by_detail(Metric.REFUSED)) == ["late", "lost", "wrong"]
 
 
 @pytest.mark.parametrize(
