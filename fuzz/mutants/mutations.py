@@ -262,7 +262,8 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
             if ast.unparse(node.func).rpartition(".")[2] in _DEADLINES and arguments:
                 yield "deadline", _copy(node, args=[ast.Constant(_LATE_SECONDS), *arguments[1:]])
             for number in range(0 if _is_strict_zip(node) else len(keywords)):
-                if keywords[number].arg is not None:
+                # Without `strict=False`, the call does the same.
+                if keywords[number].arg is not None and ast.unparse(keywords[number]) != "strict=False":
                     yield "field", _copy(node, keywords=keywords[:number] + keywords[number + 1 :])
             is_symmetric = ast.unparse(node.func).rpartition(".")[2] in _SYMMETRIC
             for number, (one, two) in enumerate(() if is_symmetric else pairwise(arguments)):

@@ -71,6 +71,8 @@ def plant(mutant: Mutant, functions: dict[CodeType, list[FunctionType]]) -> bool
         return swap(mutant.module, tree, functions)
     home = vars(sys.modules[mutant.module])
     made = _make_again(mutant, tree, home)
+    # Tables of other modules hold this module's functions, so these run the changed code as well.
+    swapped = swap(mutant.module, tree, functions)
     old = {name: home[name] for name in made}
     for name, new in made.items():
         for key, module in list(sys.modules.items()):
@@ -80,7 +82,7 @@ def plant(mutant: Mutant, functions: dict[CodeType, list[FunctionType]]) -> bool
             defaults = function.__defaults__ or ()
             if function.__module__ == mutant.module and any(each is old[name] for each in defaults):
                 function.__defaults__ = tuple(new if each is old[name] else each for each in defaults)
-    return bool(made)
+    return bool(made) or swapped
 
 
 def _make_again(mutant: Mutant, tree: ast.Module, home: dict[str, Any]) -> dict[str, Any]:

@@ -455,6 +455,7 @@ async def test_a_code_cannot_be_checked_with_another_key_and_a_recovery_code_wor
             served.entropy_source.draw()  # The first server drew these already.
         anna.served = served
         with capture_logs() as logs:
+            expect_refusal(await anna.enter("aaaa-aaaa-aaaa-aaaa"), 401, "A1002")
             refused = await anna.enter(anna.code())
         expect_refusal(refused, 500, "A0500")
         [error] = [log for log in logs if log["log_level"] == "error"]

@@ -44,7 +44,8 @@ async def a_day(served: Served) -> None:
         await served.api().service("introspect", Registered("app", "wrong"), token="x")
     for name in ("nobody", "nobody else"):
         await served.api().service("introspect", Registered(name, "wrong"), token="x")
-    await served.api().call("POST", "/api/auth/login", {"username": "anna", "password": "?"})
+    for wrong in "?!":
+        await served.api().call("POST", "/api/auth/login", {"username": "anna", "password": wrong})
     browser = await served.sign_in_browser("anna", "anna's password")
     await browser.get(sso("app", redirect_uri="https://elsewhere.example/"))
 
@@ -64,7 +65,7 @@ async def test_what_happened_is_counted_by_hour_reason_and_client(served: Served
     assert (found["per"], len(found["periods"])) == ("hour", 24)
     totals = found["totals"]
     assert totals["started"] == {"login": 4, "authorization_code": 1}
-    assert (totals["signInsFailed"], totals["refreshes"]) == (1, 1)
+    assert (totals["signInsFailed"], totals["refreshes"]) == (2, 1)
     assert totals["retries"] == {"30": 1}
     assert totals["retryMeanMs"] == totals["retryMostMs"] == 25_000
     assert totals["ended"] == {"replayed_after_grace": 1}
@@ -112,6 +113,7 @@ async def test_a_longer_time_is_counted_by_the_days_of_the_callers_zone(served: 
         ("2027-01-10T00:00:00+08:00", "2027-01-11T23:00:00.001+08:00", "hour", 48),
         ("2027-01-10T00:00:00+08:00", "2027-01-10T00:00:00+08:00", "hour", 1),
         ("2026-01-01T00:00:00+08:00", "2027-02-05T00:00:00+08:00", "day", 400),
+        ("1970-01-01T00:00:00Z", "1970-01-01T01:00:00Z", "hour", 1),
     ],
 )
 async def test_a_span_ends_at_the_midnight_or_hour_that_is_asked_for(

@@ -119,9 +119,10 @@ async def test_one_bad_hash_stops_an_import(served: Served, api: Api, hashes: li
 
 
 async def test_a_hash_is_for_new_users_and_stands_alone(served: Served, api: Api) -> None:
-    both = sheet_with({"anna": BCRYPT}, password="anna's password")
-    failure = expect_refusal(await api.import_sheet(USERS.path, both, mode="insert"), 400, "A0401")
-    assert fields_of(failure) == ["rows.2.passwordHash"]
+    for password in ("anna's password", "short"):
+        both = sheet_with({"anna": BCRYPT}, password=password)
+        failure = expect_refusal(await api.import_sheet(USERS.path, both, mode="insert"), 400, "A0401")
+        assert fields_of(failure) == ["rows.2.passwordHash"]
     asked = sheet_with({"anna": BCRYPT}, mustChangePassword="yes")
     expect_success(await api.import_sheet(USERS.path, asked, mode="insert"))
     assert (await served.api().sign_in("anna", PASSWORD))["mustChangePassword"] is True
