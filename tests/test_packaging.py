@@ -235,8 +235,7 @@ def test_the_wheel_serves_from_an_empty_folder(installed: Path, tmp_path: Path) 
     ostiary = installed / "ostiary"
     with start_program(tmp_path, ostiary, "serve") as [address]:
         with httpx.Client(base_url=address, timeout=PATIENCE_SECONDS) as caller:
-            page = caller.get("/login")
-            [style] = re.findall(r'<link rel="stylesheet" href="([^"]+)"', page.text)
+            [style] = re.findall(r'<link rel="stylesheet" href="([^"]+)"', caller.get("/login").text)
             assert caller.get(style).headers["Content-Type"].startswith("text/css")
             new = run(
                 ostiary, "client", "create", "app", "--grant", "client_credentials", "--json", cwd=tmp_path

@@ -103,8 +103,7 @@ class Model:
         if faults:
             return refuse(",".join(faults), "a batch that is refused in part is refused as a whole"), recorded
         unknown = (Answer(AnswerKind.DONE),) * len(call.parts)
-        shown = given.parts if given.kind is AnswerKind.BATCH else unknown
-        parts = zip(call.parts, shown, strict=True)
+        parts = zip(call.parts, given.parts if given.kind is AnswerKind.BATCH else unknown, strict=True)
         users = self.realm.users.values()
         held = [user.roles for user in users]
         self.realm.before_batch = began

@@ -24,8 +24,7 @@ def sign_in(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         asked = Answer(AnswerKind.ASKED, secret=given.secret, sets_up=not user.has_factor)
         clause = "a password alone gives a ticket" if user.has_factor else "a second factor must be set up"
         return Verdict(asked, clause)
-    session = realm.begin(None, user, frozenset(), call, now, given)
-    return login(realm, session, now, "sign-in")
+    return login(realm, realm.begin(None, user, frozenset(), call, now, given), now, "sign-in")
 
 
 def login(realm: Realm, session: Session, now: int, clause: str) -> Verdict:

@@ -190,8 +190,7 @@ def reset_password(realm: Realm, call: Call, now: int, given: Answer) -> Verdict
 
 
 def force_out_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    user = find_user(realm, call, now)
-    realm.end_all_of(user)
+    realm.end_all_of(find_user(realm, call, now))
     return Verdict(DONE, "user is force-logged-out: all OAuth sessions end")
 
 

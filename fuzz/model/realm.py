@@ -158,13 +158,12 @@ class Realm:
         self, client: Client | None, user: User | None, scope: Scope, call: Call, now: int, given: Answer
     ) -> Session:
         seconds = LOGIN_SECONDS if client is None else client.settings.refresh_seconds
-        until = now + seconds * SECOND_MS
         session = Session(
             session_id=given.session_id,
             client=client,
             user=user,
             scope=scope,
-            until=until,
+            until=now + seconds * SECOND_MS,
             refreshable=user is not None and (client is None or "refresh_token" in client.settings.grants),
             pairs=[],
             proved_at=now,

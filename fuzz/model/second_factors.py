@@ -57,8 +57,7 @@ def renew_codes(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 
 def prove(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    user = realm.require_login(call, now)
-    wrong = check_proof(realm, user, call, now)
+    wrong = check_proof(realm, realm.require_login(call, now), call, now)
     if wrong is not None:
         return wrong
     realm.tokens[call.login or ""].session.proved_at = now
@@ -107,8 +106,7 @@ def enter_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if not factor.confirmed:
         factor.confirmed, clause = True, "a first code with the ticket sets up and signs in"
         realm.end_all_of(user)
-    session = realm.begin(None, user, frozenset(), call, now, given)
-    return login(realm, session, now, clause)
+    return login(realm, realm.begin(None, user, frozenset(), call, now, given), now, clause)
 
 
 def reset_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:

@@ -40,8 +40,7 @@ def judge_cookies(data: bytes) -> None:
     if any(character < " " and character != "\t" for field in fields for character in field):
         return  # the front door refuses such a field
     read = _read(scheme, fields)
-    names = ("ostiary_access", "ostiary_refresh")
-    for name, value in zip(names, read, strict=True):
+    for name, value in zip(("ostiary_access", "ostiary_refresh"), read, strict=True):
         name = HOSTS_OWN + name if scheme == "https" else name
         written = [value for found, value in _pairs(fields) if found == name]
         if QUOTE in data:
@@ -56,8 +55,7 @@ def _read(scheme: str, fields: list[str]) -> Read:
     app = _application(scheme)
 
     async def read() -> Read:
-        headers = Headers([("Cookie", field) for field in fields])
-        async with app.test_request_context("/", headers=headers):
+        async with app.test_request_context("/", headers=Headers([("Cookie", field) for field in fields])):
             caller, refresh = read_caller_cookie(), read_refresh_cookie()
             access = None if caller is None else caller.access_token
             return Read(*(None if each is None else each.reveal() for each in (access, refresh)))

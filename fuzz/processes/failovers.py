@@ -186,8 +186,7 @@ def _open_campaign(seed: int, *, strict: bool = False, debian: bool = False) -> 
         for number, address in enumerate(cluster.routes.values()):
             folder = cluster.folder / f"instance-{number}"
             folder.mkdir()
-            settings = {"DATABASE_URL": address}
-            server = Server(folder, settings=settings, end_too=cluster.keeper.end_too)
+            server = Server(folder, settings={"DATABASE_URL": address}, end_too=cluster.keeper.end_too)
             servers.append(stack.enter_context(server))
             server.start_and_wait()
         options = [*(["--strict"] if strict else []), *(["--debian"] if debian else [])]

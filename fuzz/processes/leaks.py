@@ -11,8 +11,7 @@ from fuzz.shared.invariants import NO_SECRETS
 def look_for_secrets(files: Iterable[Path], secrets: Iterable[str]) -> None:
     """Raise `InvariantBroken` if a file contains one."""
     command = ["grep", "--fixed-strings", "--text", "--only-matching", "-Hn", "--file=-", *map(str, files)]
-    texts = "\n".join(secrets).encode()
-    found = subprocess.run(command, input=texts, capture_output=True, check=False)
+    found = subprocess.run(command, input="\n".join(secrets).encode(), capture_output=True, check=False)
     if found.returncode > 1:
         raise RuntimeError(found.stderr.decode())
     for line in found.stdout.splitlines():

@@ -85,8 +85,7 @@ def limit_memory(scene: Scene) -> Iterator[None]:
 def limit_descriptors(scene: Scene) -> Iterator[None]:
     """Open foreign connections until no descriptor is left."""
     held = len(os.listdir(f"/proc/{scene.server.pid}/fd"))
-    limit = _limit(scene.server.pid, resource.RLIMIT_NOFILE, held + _SPARE_DESCRIPTORS)
-    with ExitStack() as crowd, limit:
+    with ExitStack() as crowd, _limit(scene.server.pid, resource.RLIMIT_NOFILE, held + _SPARE_DESCRIPTORS):
         for _ in range(_CROWD):
             crowd.enter_context(socket.create_connection(("127.0.0.1", scene.server.port)))
         yield

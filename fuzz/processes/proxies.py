@@ -19,8 +19,7 @@ class Proxies:
         """Start all three."""
         words = {"127.0.0.1:5000": self.addresses["HAProxy"]}
         for node in nodes:
-            server = f"{node.name}.internal:5432 check port 8008"
-            words[server] = f"{node.host}:5432 check port 8008"
+            words[f"{node.name}.internal:5432 check port 8008"] = f"{node.host}:5432 check port 8008"
         path = self._programs.write("haproxy.cfg", words)
         self._programs.start("haproxy", "-db", "-f", str(path), log="haproxy.log")
         users = self._programs.folder / "userlist.txt"

@@ -112,8 +112,7 @@ class Tenants:
             tenant = random.choice(self.all)
             if tenant.ended:
                 session = random.choice(tenant.ended)
-                token = random.choice(session.tokens)
-                call = Call(Verb.INTROSPECT, tenant.client_id, tenant.secret, token)
+                call = Call(Verb.INTROSPECT, tenant.client_id, tenant.secret, random.choice(session.tokens))
                 with suppress(Lost):
                     if (await connection.ask(call)).kind is AnswerKind.ACTIVE:
                         raise tenant.violation("a session that ended is back", session)

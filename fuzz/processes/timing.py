@@ -157,8 +157,7 @@ class Population:
             for client_id in (*names("known"), *names("again"), *names("ended"), *names("other")):
                 self.secrets[client_id] = secret = await api.register_client(connection, login, client_id)
                 verifier = sha256(client_id.encode()).hexdigest()
-                pair = await api.open_session(connection, login, client_id, secret, verifier)
-                self.pairs[client_id] = pair
+                self.pairs[client_id] = await api.open_session(connection, login, client_id, secret, verifier)
             for client_id in names("ended"):
                 await api.get(connection, Verb.DISABLE_CLIENT, login=login, client_id=client_id)
             for name in ("known", "again", "ended"):

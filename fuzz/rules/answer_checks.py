@@ -76,8 +76,7 @@ def faults_of_answer(
         case Verb.REDEEM if answer.kind is AnswerKind.TOKENS:
             yield from _faults_of_redemption(call, now, answer, history, dead)
         case Verb.CLIENT_CREDENTIALS if answer.kind is AnswerKind.TOKENS:
-            registered = history.clients[call.client_id or ""].settings.scopes
-            if not set(answer.scope) <= set(registered):
+            if not set(answer.scope) <= set(history.clients[call.client_id or ""].settings.scopes):
                 yield Violation(SCOPE_NEVER_WIDENS, "a client is given a scope that it does not register")
         case Verb.INTROSPECT if answer.kind is AnswerKind.ACTIVE and place is not None:
             yield from _faults_of_introspection(call, answer, place)

@@ -149,8 +149,7 @@ class Driver:
     def ask(self, call: Call, now: int) -> Answer:
         """Return the answer to a call that changes nothing, to inspect the state from outside."""
         event = event_of(call, NO_ENTROPY, Instant(now))
-        snapshot = load([keys(event)], self.store.fetch)
-        [decision] = take_turn([event], snapshot, Instant(now), self.policy)
+        [decision] = take_turn([event], load([keys(event)], self.store.fetch), Instant(now), self.policy)
         return answer_of(call, decision)
 
     # --- from calls to events

@@ -124,8 +124,7 @@ class World:
         """Create the first administrator, the clients and the users."""
         self.checker.begin()
         for place, step in enumerate([*registrations_of(initial_state), *FIRST_ADMINISTRATOR]):
-            call = call_of(self.history, step)
-            turn = self.driver.take([(-1 - place, call)], BEGINNING_OF_TIME_MS)
+            turn = self.driver.take([(-1 - place, call_of(self.history, step))], BEGINNING_OF_TIME_MS)
             violations, _ = self._judge_answers(turn)
             violations += self.checker.after(turn)
             if violations:

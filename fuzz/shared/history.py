@@ -79,8 +79,7 @@ class History:
             self._note_code_entered(call, now, answer)
         match answer.kind:
             case AnswerKind.ASKED if (named := self.names.get(call.username or "")) is not None:
-                ticket = KnownTicket(answer.secret or "", named, named.username, answer.sets_up)
-                self.tickets[number] = ticket
+                self.tickets[number] = KnownTicket(answer.secret or "", named, named.username, answer.sets_up)
             case AnswerKind.FACTOR:
                 self._note_factor(call, answer)
             case AnswerKind.TOKENS | AnswerKind.LOGIN:

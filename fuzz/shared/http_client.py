@@ -118,8 +118,7 @@ class HttpClient:
         if (request.body or request.method in ("POST", "PUT")) and b"content-length" not in names:
             fields.append((b"Content-Length", b"%d" % len(request.body)))
         connection = h11.Connection(h11.CLIENT)
-        target = request.target.encode("latin-1")
-        head = h11.Request(method=request.method, target=target, headers=fields)
+        head = h11.Request(method=request.method, target=request.target.encode("latin-1"), headers=fields)
         events = (head, h11.Data(data=request.body), h11.EndOfMessage())
         data = b"".join(connection.send(event) or b"" for event in events)
         self._waiting.append(connection)

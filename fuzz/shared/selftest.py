@@ -33,8 +33,7 @@ class Catch:
             return f"FAILED    {self.fault.name:<30} in run {self.runs:<3} {self.failure}"
         if not self.violations:
             return f"SURVIVED  {self.fault.name:<30} {self.runs} runs: {self.fault.sentence}"
-        numbers = sorted({violation.invariant.number for violation in self.violations})
-        by = ", ".join(map(str, numbers))
+        by = ", ".join(map(str, sorted({violation.invariant.number for violation in self.violations})))
         text = f"caught    {self.fault.name:<30} in run {self.runs:<3} by {by:<8} {self.violations[0]}"
         return text[:LINE_LENGTH]
 

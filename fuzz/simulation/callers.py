@@ -199,8 +199,7 @@ class Callers:
             return call
         self.story.faults["page"] += 1
         # A user registered on the page must choose a password.
-        must_change = True if call.verb is Verb.REGISTER_USER else None
-        return call._replace(face=Face.PAGE, must_change=must_change)
+        return call._replace(face=Face.PAGE, must_change=True if call.verb is Verb.REGISTER_USER else None)
 
     async def sign_in_at(self, name: str) -> str:
         """Return a login token of an administrator or the guest, signing in if the last one has ended."""

@@ -125,8 +125,7 @@ def run_again(file: Path) -> int:
 
 def _tell_run(run: Run, plan: Path | None) -> int:
     if plan is not None:
-        text = write(run.seed, run.lines, [*map(str, run.violations), *run.story])
-        plan.write_text(text, encoding="utf-8")
+        plan.write_text(write(run.seed, run.lines, [*map(str, run.violations), *run.story]), encoding="utf-8")
     elif run.violations:
         print("\n".join(run.story))
     store = "SQLite" if run.swarm.on_file else "memory"

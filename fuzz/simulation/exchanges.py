@@ -303,8 +303,7 @@ class Exchanges:
             operation.outcome = Outcome.UNKNOWN
             self.story.log_operation(operation, f"{response.status}, and not as documented")
             return
-        key = instance.policy.second_factor_key
-        answer = self._complete(call, _answer_of(call, response, key), source)
+        answer = self._complete(call, _answer_of(call, response, instance.policy.second_factor_key), source)
         seen = [one for one in self.witness.seen.get(operation.number, ()) if one.kind not in AHEAD]
         if call.verb is Verb.REQUEST_TEXT_CODE and seen:
             answer = answer._replace(code=seen[-1].code)

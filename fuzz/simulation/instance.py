@@ -287,8 +287,7 @@ class Instance:
 
     def _watch(self, service: Service) -> Service:
         throttle = SignInThrottle(scale=self.swarm.free_guesses / FREE_GUESSES)
-        windows = RateWindows(scale=self.swarm.window_scale)
-        endpoint = TokenEndpoint(windows, service.endpoint.languages)
+        endpoint = TokenEndpoint(RateWindows(scale=self.swarm.window_scale), service.endpoint.languages)
         detector = RestingDetector(service.clock)
         changed = replace(service, sign_in_throttle=throttle, endpoint=endpoint, stall_detector=detector)
         return WitnessedService.watching(self.witness, changed)

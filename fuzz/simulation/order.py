@@ -78,8 +78,7 @@ def apply(model: Model, event: Event) -> Verdict:
         if moves_roles(call) and operation.answer.error == _CHANGED_MEANWHILE:
             return Verdict(operation.answer, "another administrator changed the roles meanwhile: they stay")
         return model.judge(call, event.now, operation.answer)
-    given = Answer(LEAST.get(call.verb, AnswerKind.DONE), code=event.code)
-    verdict = model.judge(call, event.now, given)
+    verdict = model.judge(call, event.now, Answer(LEAST.get(call.verb, AnswerKind.DONE), code=event.code))
     _forget_texts(model)
     return verdict
 

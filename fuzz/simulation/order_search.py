@@ -91,8 +91,7 @@ def _explore(
     Beyond `reach` only the witness's order is tried, which mostly explains the rest.
     """
     if reach <= 0:
-        return_to = deepcopy(model)
-        place, contradiction = follow(return_to, events, 0, [])
+        place, contradiction = follow(deepcopy(model), events, 0, [])
         if contradiction is None:
             return True
         reach = place + 1

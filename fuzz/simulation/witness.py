@@ -126,8 +126,7 @@ class Witness:
 
     def operations_of(self, events: Sequence[Event]) -> list[int]:
         """Return the operation of each event; -1 for the server's own events."""
-        found = map(self._find, events)
-        return [-1 if known is None else known.operation for known in found]
+        return [-1 if known is None else known.operation for known in map(self._find, events)]
 
     def _find(self, event: Event) -> _Known | None:
         known = self._known.get(id(event))

@@ -49,8 +49,7 @@ class Administration:
         if rows is not None and random.random() < ODD_FIELDS_SHARE:
             step = replace(step, odd=random.choice(tuple(rows)))
         if step.verb in CHANGES_A_RECORD and random.random() < SEEN_SHARE:
-            seen = "as-sent" if step.odd is not None else random.choice(SEEN)
-            step = replace(step, seen=seen)
+            step = replace(step, seen="as-sent" if step.odd is not None else random.choice(SEEN))
         return step
 
     def _in_order(self, step: Step) -> Step:

@@ -83,8 +83,7 @@ class Workload:
         self.calm_steps = len(story)
         """Number of first steps that are kept free of other mistakes, so that they show what they should."""
         appointments = self.administration.appointments() if self.deputed else []
-        opening = [*story, *((0, step) for step in appointments)]
-        self.again: list[tuple[int, Step]] = opening[::-1]
+        self.again: list[tuple[int, Step]] = [*story, *((0, step) for step in appointments)][::-1]
         """Steps to insist on, the next one last, each with the wait before it."""
 
     def turn(self) -> list[Step]:

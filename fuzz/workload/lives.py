@@ -48,8 +48,7 @@ class Lives:
         approval = replace(at_once, verb=Verb.APPROVE, user=user, by=Ref(Kind.ACCESS, signed_in), agent=None)
         approved = add(0, approval)
         redemption = replace(at_once, verb=Verb.REDEEM, token=Ref(Kind.CODE, approved))
-        code_age_ms = random.choice((0, 0, 0, 0, 0, 0, 299_999, 300_000))
-        redeemed = add(code_age_ms, redemption)
+        redeemed = add(random.choice((0, 0, 0, 0, 0, 0, 299_999, 300_000)), redemption)
         refresh = replace(at_once, verb=Verb.REFRESH, token=Ref(Kind.REFRESH, redeemed))
         spent = replace(refresh, token=Ref(Kind.REFRESH, redeemed, 1))
         for _ in range(random.choice((1, 2, 2, 3))):

@@ -227,8 +227,7 @@ class OwnAccounts:
         entry = replace(right, verb=Verb.ENTER_FACTOR, token=Ref(Kind.TICKET, 1), change="now")
         set_up = [replace(entry, verb=Verb.OFFER_FACTOR, change=None), entry]
         if not self.is_asked_for_factor(self.picks.people[0]):
-            by = Ref(Kind.ACCESS, 1)
-            begun = replace(right, verb=Verb.BEGIN_FACTOR, by=by)
+            begun = replace(right, verb=Verb.BEGIN_FACTOR, by=Ref(Kind.ACCESS, 1))
             set_up = [begun, replace(begun, verb=Verb.CONFIRM_FACTOR, change="now")]
         again = replace(entry, token=Ref(Kind.TICKET, len(set_up) + 2))
         steps = [*[replace(again, twist=Twist.WRONG_CODE)] * 5, replace(right, verb=Verb.UNLOCK_USER), again]
@@ -289,8 +288,7 @@ class OwnAccounts:
         The user signs in once more and sets up a second factor.
         """
         signed_in = Step(number=0, at=0, verb=Verb.SIGN_IN, user=step.user)
-        ticket = Ref(Kind.TICKET, step.number + 1)
-        offered = replace(signed_in, verb=Verb.OFFER_FACTOR, token=ticket)
+        offered = replace(signed_in, verb=Verb.OFFER_FACTOR, token=Ref(Kind.TICKET, step.number + 1))
         entered = replace(offered, verb=Verb.ENTER_FACTOR, change="now")
         before = self._latest_login(step.user)
         shown = [Step(number=0, at=0, verb=Verb.SHOW_ACCOUNT, by=by) for by in before]

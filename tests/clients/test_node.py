@@ -37,8 +37,7 @@ def programs() -> Path:
     npm, node = shutil.which("npm"), shutil.which("node")
     if npm is None or node is None:
         unavailable("no node and npm on PATH (Debian: apt-get install nodejs npm)")
-    lock = (HERE / "package-lock.json").read_bytes()
-    folder = INSTALLED / sha256(lock).hexdigest()[:16]
+    folder = INSTALLED / sha256((HERE / "package-lock.json").read_bytes()).hexdigest()[:16]
     if not (folder / "node_modules" / ".package-lock.json").exists():
         folder.mkdir(parents=True, exist_ok=True)
         for name in ("package.json", "package-lock.json", ".npmrc"):
@@ -102,8 +101,7 @@ def conversation(
         process.stdin.flush()
         address = json.loads(process.stdout.readline())["authorize"]
         assert in_query(address, "code_challenge_method") == "S256"
-        landed = house.approve(address)
-        process.stdin.write(json.dumps({"landed": landed}) + "\n")
+        process.stdin.write(json.dumps({"landed": house.approve(address)}) + "\n")
         process.stdin.flush()
         line = process.stdout.readline()
         assert line, "the program ended without a word: see its standard error"

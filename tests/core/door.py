@@ -124,8 +124,7 @@ def get_userinfo(world: World, *headers: tuple[bytes, bytes], bearer: Secret | N
     event = userinfo.read(sent, language=ENGLISH, trace_id="trace")
     if isinstance(event, Answer):
         return Response(event)
-    decision = world.when(event).decision
-    return Response(userinfo.answer(decision, language=ENGLISH, trace_id="trace"))
+    return Response(userinfo.answer(world.when(event).decision, language=ENGLISH, trace_id="trace"))
 
 
 def get_authorize(world: World, query: bytes, login_token: Secret) -> Response:

@@ -58,10 +58,8 @@ def test_signing_in_starts_a_login_session_of_half_an_hour_and_seven_days_howeve
 def test_an_unknown_name_and_a_wrong_password_are_answered_alike(world: World, username: str) -> None:
     fact = Fact(kind=FactKind.SIGN_IN_FAILED)
     assert world.sign_in(username).decision == Decision(Refused(Why.SIGN_IN_WRONG), (), (fact,))
-    alice = world.user()
-    fact = Fact(kind=FactKind.SIGN_IN_FAILED, user_id=alice.user_id, user_agent=asks.BROWSER)
-    wrong = Decision(Refused(Why.SIGN_IN_WRONG), (), (fact,))
-    assert world.sign_in("alice", "wrong").decision == wrong
+    fact = Fact(kind=FactKind.SIGN_IN_FAILED, user_id=world.user().user_id, user_agent=asks.BROWSER)
+    assert world.sign_in("alice", "wrong").decision == Decision(Refused(Why.SIGN_IN_WRONG), (), (fact,))
 
 
 def test_a_password_that_was_verified_against_another_hash_does_nothing(world: World) -> None:
@@ -163,9 +161,8 @@ def test_a_password_is_changed_by_entering_the_current_one(world: World) -> None
     ended = with_next_epoch(counted, why, world.now)
     changed = replace(ended, password_hash=asks.hash_of("newer"), must_change_password=False)
     kept = revise(session, epochs=session.epochs._replace(user=changed.epoch), proved_at=world.now)
-    told = (FieldChange("mustChangePassword", True, False),)
     facts = (
-        fact(kind=FactKind.PASSWORD_SET, why=why, changes=told),
+        fact(kind=FactKind.PASSWORD_SET, why=why, changes=(FieldChange("mustChangePassword", True, False),)),
         fact(kind=FactKind.USER_SESSIONS_ENDED, why=why),
     )
     done = Decision(Done(), (Update(counted, changed), Update(session, kept)), facts)
@@ -249,8 +246,7 @@ def test_five_wrong_entries_within_fifteen_minutes_end_everything(entries: str, 
 def expect_ending(world: World, session: Session, why: Why, actor_id: str | None = None) -> Decision:
     after = revise(session, ended_at=world.now, ended_why=why)
     whose = (actor_id, session.user_id, session.client_id, session.session_id)
-    fact = Fact(FactKind.SESSION_ENDED, *whose, why)
-    return Decision(Done(), (Update(session, after),), (fact,))
+    return Decision(Done(), (Update(session, after),), (Fact(FactKind.SESSION_ENDED, *whose, why),))
 
 
 def test_a_session_is_ended_by_its_own_user() -> None:

@@ -190,9 +190,7 @@ def test_the_built_in_clients_are_made_without_a_secret(world: World) -> None:
     )
 
 
-def test_a_row_of_a_sheet_registers_or_changes_a_client_unless_it_may_not_replace(
-    world: World,
-) -> None:
+def test_a_row_of_a_sheet_registers_or_changes_a_client_unless_it_may_not_replace(world: World) -> None:
     def row(by: str = "", /, *, may_replace: bool = True, **fields: Any) -> Decision:
         asked = {"replace": may_replace, "entropy": asks.fresh_entropy()}
         return world.decide(e.ClientImported, by, fields=fields, **asked)
@@ -266,8 +264,7 @@ def test_a_role_is_registered_changed_shown_and_deleted(world: World) -> None:
 def test_a_bad_field_of_a_role_is_named(
     world: World, fields: dict[str, object], path: str, rule: FieldRule
 ) -> None:
-    event = e.RoleRegistered(caller=e.Operator(), fields=fields)
-    assert world.when(event).then_faults() == {path: rule}
+    assert world.when(e.RoleRegistered(caller=e.Operator(), fields=fields)).then_faults() == {path: rule}
 
 
 def test_the_longest_role_there_is_and_one_whose_code_would_change(world: World) -> None:
@@ -308,8 +305,7 @@ def test_a_row_of_a_sheet_registers_or_changes_a_role(world: World) -> None:
     def row(by: str = "", /, *, may_replace: bool = True, **fields: Any) -> Decision:
         return world.decide(e.RoleImported, by, fields=fields, replace=may_replace)
 
-    made = row(**NEW_ROLE)
-    assert made.changes == (Insert(world.role("auditor")),)
+    assert row(**NEW_ROLE).changes == (Insert(world.role("auditor")),)
     assert row(may_replace=False, **NEW_ROLE) == CODE_TAKEN
     assert row(**NEW_ROLE) == DONE
     assert row("nobody", **NEW_ROLE) == refusal_for(Why.PERMISSION_MISSING)

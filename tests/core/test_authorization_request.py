@@ -165,8 +165,7 @@ def test_only_a_login_session_may_ask(world: World) -> None:
     others = (world.machine_token(), login.tokens.refresh_token, world.code(), Secret("x" * 43), Secret(""))
     for token in (*tokens_of([pair]), *others):
         assert token is not None
-        response = get_authorize(world, urlencode(RIGHT).encode(), token)
-        assert refusal(response) == (401, "A1001")
+        assert refusal(get_authorize(world, urlencode(RIGHT).encode(), token)) == (401, "A1001")
 
 
 # --- what wins, and what cannot be read

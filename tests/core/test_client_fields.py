@@ -184,8 +184,7 @@ def test_auto_approved_scopes_lie_within_the_scopes_and_may_be_empty() -> None:
     assert world.client().auto_approve_scopes == ("user.read",)
     assert world.client("asking").auto_approve_scopes == ()
     outside = {"autoApproveScopes.0": FieldRule.AUTO_APPROVE_SCOPE}
-    new = client("newcomer", scopes=[], autoApproveScopes=["user.read"])
-    assert world.when(new).then_faults() == outside
+    assert world.when(client("newcomer", scopes=[], autoApproveScopes=["user.read"])).then_faults() == outside
     assert world.when(client_change(scopes=[])).then_faults() == outside
 
 

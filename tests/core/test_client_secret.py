@@ -40,8 +40,7 @@ def use_of(secret: Secret, at: Instant) -> e.ClientSecretUsed:
 
 def overlapping(world: World, seconds: int = DAY) -> tuple[Secret, Secret]:
     """Reset the secret with an overlap; return the old secret and the new one."""
-    old = world.secrets["app"]
-    return old, world.when(reset(keepOldForSeconds=seconds)).then(SecretIssued).secret
+    return world.secrets["app"], world.when(reset(keepOldForSeconds=seconds)).then(SecretIssued).secret
 
 
 def works(world: World, secret: Secret) -> bool:

@@ -123,8 +123,7 @@ def test_a_code_presented_by_another_client_is_void() -> None:
 @row(ERRORS, "invalid_request: a required parameter missing")
 def test_an_unknown_code_or_none_changes_nothing(world: World) -> None:
     world.code()
-    unknown = redeem(world.basic(), Secret("x" * 43))
-    world.when(unknown).then_refused(Why.CODE_UNKNOWN, error="invalid_grant")
+    world.when(redeem(world.basic(), Secret("x" * 43))).then_refused(Why.CODE_UNKNOWN, error="invalid_grant")
     world.when(redeem(world.basic(), None)).then_refused(Why.CODE_MISSING, error="invalid_request")
     assert state_now(world) is CodeState.ISSUED
 

@@ -66,10 +66,7 @@ def test_denying_redirects_with_access_denied_and_changes_nothing(world: World) 
     outcome = world.when(deny(world.login()))
     refused = outcome.then(ConsentRefused, changes=[])
     told = Fact(
-        kind=FactKind.CONSENT_DENIED,
-        user_id=world.user_ids["alice"],
-        client_id="app",
-        scopes=("user.read",),
+        kind=FactKind.CONSENT_DENIED, user_id=world.user_ids["alice"], client_id="app", scopes=("user.read",)
     )
     assert outcome.decision.facts == (told,)
     assert refused.redirect_to == "https://app.example/callback?error=access_denied&state=some%20state"

@@ -144,8 +144,7 @@ def test_every_event_has_its_rule_and_only_events_have_one() -> None:
 @settings(max_examples=20)
 @for_all(data=st.data())
 def test_any_event_over_a_state_that_history_led_to_is_decided(kind: type, data: st.DataObject) -> None:
-    event = data.draw(events(kind, POOL))
-    assert_writable(decide_twice(event, STORE, data.draw(instants(NOW))), STORE)
+    assert_writable(decide_twice(data.draw(events(kind, POOL)), STORE, data.draw(instants(NOW))), STORE)
 
 
 @settings(max_examples=60)
@@ -158,9 +157,7 @@ def test_a_turn_decides_as_one_by_one(batch: list[e.Event], now: Instant) -> Non
     batch = [_with_own_entropy(event, place) for place, event in enumerate(batch)]
     together, one_by_one = copy_of(STORE), copy_of(STORE)
 
-    decisions = together.turn(batch, now)
-
-    assert decisions == [one_by_one.turn([event], now)[0] for event in batch]
+    assert together.turn(batch, now) == [one_by_one.turn([event], now)[0] for event in batch]
     assert everything(together) == everything(one_by_one)
 
 

@@ -206,7 +206,7 @@ def test_failures_of_a_name_are_listed_by_address_the_longest_wait_first() -> No
     assert told.wait_seconds == 0
     later = guesses.failures_of("anna", after(START, 120))
     assert [(each.address, each.failures) for each in later.by_address] == [
-        *((HERE, 5), (ELSEWHERE, 4), ("192.0.2.3", 1)),
+        *((HERE, 5), (ELSEWHERE, 4), ("192.0.2.3", 1))
     ]
 
 

@@ -26,8 +26,7 @@ def by_basic(world: World, path: str, fields: Fields, client_id: str = "app") ->
 
 
 def by_form(world: World, path: str, fields: Fields, client_id: str = "app") -> Response:
-    secret = world.secrets[client_id]
-    return post(world, path, {**fields, "client_id": client_id, "client_secret": secret})
+    return post(world, path, {**fields, "client_id": client_id, "client_secret": world.secrets[client_id]})
 
 
 METHODS = pytest.mark.parametrize("asked", [by_basic, by_form])
@@ -109,8 +108,7 @@ def test_a_request_that_no_client_may_make_is_refused_and_changes_nothing(
 def test_a_grant_or_scope_that_the_client_does_not_register_is_refused(
     asked: Asked, error: str, fields: Fields, registered: Fields
 ) -> None:
-    world = given(client(**registered))
-    assert asked(world, TOKEN, fields).error == (400, error)
+    assert asked(given(client(**registered)), TOKEN, fields).error == (400, error)
 
 
 @METHODS

@@ -161,6 +161,5 @@ def test_a_lost_race_is_decided_again_and_not_for_ever(world: World, losses: int
     one = request(secret=world.secrets["app"].reveal(), grant_type="client_credentials")
 
     reported: list[tuple[type[Exception], str]] = []
-    given_answer = answer_of(one, store, TokenEndpoint(), reported)
-    assert given_answer.status == status
+    assert answer_of(one, store, TokenEndpoint(), reported).status == status
     assert reported == ([] if status == 200 else [(LostRace, "a trace")])

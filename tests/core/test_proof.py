@@ -267,8 +267,7 @@ def test_a_user_who_must_set_up_a_second_factor_first_proves_nothing_before(worl
 
 
 def test_the_account_says_whether_a_proof_comes_first(world: World) -> None:
-    login = world.login("keeper")
-    asked = e.AccountRequested(caller=caller_of(login))
+    asked = e.AccountRequested(caller=caller_of(world.login("keeper")))
     assert not world.when(asked).then(AccountKnown).must_prove_identity
     world.wait(WINDOW)
     assert world.when(asked).then(AccountKnown).must_prove_identity

@@ -113,8 +113,7 @@ class Holder:
         return self.world.when(e.SecondFactorBegunAtSignIn(ticket=ticket, entropy=asks.fresh_entropy()))
 
     def is_signed_in(self) -> bool:
-        reply = self.world.when(e.AccountRequested(caller=self.caller)).reply
-        return not isinstance(reply, Refused)
+        return not isinstance(self.world.when(e.AccountRequested(caller=self.caller)).reply, Refused)
 
     def expect_ending(self, why: Why) -> None:
         """Expect that all sessions of the user ended just now, for this reason."""
@@ -214,8 +213,7 @@ def test_a_used_ticket_ends_those_before_it_and_none_after_it(alice: Holder, use
         tickets.append(alice.ticket())
         alice.world.wait(1)
     alice.enter(tickets[used], alice.code()).then(LoginIssued)
-    other = alice.enter(tickets[1 - used], alice.code(1))
-    assert isinstance(other.reply, LoginIssued) is (used == 0)
+    assert isinstance(alice.enter(tickets[1 - used], alice.code(1)).reply, LoginIssued) is (used == 0)
 
 
 @pytest.mark.parametrize(
@@ -226,8 +224,7 @@ def test_a_step_that_was_used_and_those_before_it_are_used_up(
 ) -> None:
     alice.enter(alice.ticket(), alice.code(used)).then(LoginIssued)
     alice.world.wait(0.001)  # a ticket is of an instant
-    outcome = alice.enter(alice.ticket(), alice.code(entered))
-    assert isinstance(outcome.reply, LoginIssued) is is_right
+    assert isinstance(alice.enter(alice.ticket(), alice.code(entered)).reply, LoginIssued) is is_right
 
 
 @pytest.mark.parametrize("waited, is_good", [(5 * MINUTE - 0.001, True), (5 * MINUTE, False)])
@@ -292,8 +289,7 @@ def test_a_user_who_must_have_a_second_factor_sets_it_up_with_the_ticket(require
     alice.begin_at_sign_in(alice.ticket()).then_refused(Why.SECOND_FACTOR_EXISTS)
     is_asked = isinstance(world.sign_in("bob").reply, SecondFactorAsked)
     assert is_asked is (required is SecondFactorFor.EVERYBODY)
-    removed = alice.remove(alice.code(1))
-    removed.then(Done, changes=["delete second factor", "update user"])
+    alice.remove(alice.code(1)).then(Done, changes=["delete second factor", "update user"])
     assert not alice.is_signed_in(), "who must have one goes on without none"
 
 
@@ -399,9 +395,7 @@ def test_under_another_key_only_recovery_codes_work(alice: Holder) -> None:
 # --- by an administrator
 
 
-def test_an_administrator_resets_the_second_factor_of_another_which_ends_everything(
-    keeper: Holder,
-) -> None:
+def test_an_administrator_resets_the_second_factor_of_another_which_ends_everything(keeper: Holder) -> None:
     def reset(caller: e.Caller) -> Outcome:
         return keeper.world.when(e.SecondFactorReset(caller=caller, user_id=keeper.user_id))
 

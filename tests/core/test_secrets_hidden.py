@@ -52,8 +52,7 @@ def _holds(hint: Any, kinds: Collection[object]) -> bool:
 @pytest.mark.parametrize("kind", PRINTED, ids=lambda kind: kind.__name__)
 def test_a_field_that_holds_a_secret_does_not_print(kind: type) -> None:
     assert "__repr__" in vars(kind), "a class prints its own fields, and none of a base or a wrapper"
-    shown = {field.name for field in dataclasses.fields(kind) if field.repr}
-    assert not shown & secret_fields(kind)
+    assert not {field.name for field in dataclasses.fields(kind) if field.repr} & secret_fields(kind)
 
 
 def test_nothing_of_a_whole_life_prints_a_secret(world: World) -> None:

@@ -84,8 +84,7 @@ def test_within_one_turn_too_a_session_is_found_by_the_access_token_it_has_by_th
     ending = e.RevocationRequested(credentials=credentials, token=second)
     events: list[e.Event] = [asked(first.access_token), asked(second), rotation]
     events += [asked(first.access_token), asked(second), ending, asked(second)]
-    replies = [type(decision.reply) for decision in world.store.turn(events, world.now)]
-    assert replies == [
+    assert [type(decision.reply) for decision in world.store.turn(events, world.now)] == [
         *(TokenActive, TokenInactive, TokensIssued),
         *(TokenInactive, TokenActive, Done, TokenInactive),
     ]
@@ -245,13 +244,11 @@ def test_a_narrower_scope_narrows_only_the_new_access_token(world: World) -> Non
 
     assert scopes_of(second.access_token) == ("more",)
     assert scopes_of(second.refresh_token) == ("user.read", "more")
-    third = world.when(refresh(world.basic(), second)).then(TokensIssued)
-    assert third.scopes == ("user.read", "more")
+    assert world.when(refresh(world.basic(), second)).then(TokensIssued).scopes == ("user.read", "more")
 
 
 def test_a_session_keeps_its_scope_when_the_client_loses_it(world: World) -> None:
     """Check only codes again (READINGS 34)."""
     first = world.tokens()
     world.given(asks.client_change(scopes=[], autoApproveScopes=[]))
-    second = world.when(refresh(world.basic(), first)).then(TokensIssued)
-    assert second.scopes == ("user.read",)
+    assert world.when(refresh(world.basic(), first)).then(TokensIssued).scopes == ("user.read",)

@@ -77,8 +77,7 @@ def test_a_code_is_sent_only_to_numbers_that_it_may_concern_and_every_answer_is_
     assert sent == Decision(TextCodeDrawn(code_of(sent), world.user()), (Insert(code),), (fact,))
     assert (code.issued_at, code.counting_since, code.sent_count, code.wrong_tries) == (START, START, 1, 0)
     login, before = world.login(), world.user()
-    taken = ask(world, CHANGE, OTHER, login)
-    assert taken == Decision(TextCodeDrawn(None), (Update(before, world.user()),))
+    assert ask(world, CHANGE, OTHER, login) == Decision(TextCodeDrawn(None), (Update(before, world.user()),))
     assert world.user() == revise(before, text_codes_asked_at=(START,))
     sent = ask(world, CHANGE, NOBODYS, login)
     assert sent.reply == TextCodeDrawn(code_of(sent), world.user())
@@ -177,9 +176,7 @@ def test_recovery_sets_the_password_and_ends_everything_once(world: World) -> No
     assert recover(world, code) == wrong(alice.user_id), "one use"
 
 
-def test_a_code_dies_with_its_account_and_is_not_counted_for_a_new_holder_of_the_number(
-    world: World,
-) -> None:
+def test_a_code_dies_with_its_account_and_is_not_counted_for_a_new_holder_of_the_number(world: World) -> None:
     alice, bob = world.user_ids["alice"], world.user_ids["bob"]
     code = code_of(ask(world, RECOVERY, PHONE))
     dead = find_code(world, RECOVERY, PHONE)

@@ -7,17 +7,7 @@ from pathlib import Path
 import pytest
 
 import ostiary_core
-from ostiary_core import (
-    SPECIFICATION,
-    Done,
-    FieldRule,
-    MemoryStore,
-    Policy,
-    Refused,
-    Reply,
-    UserKnown,
-    Why,
-)
+from ostiary_core import SPECIFICATION, Done, FieldRule, MemoryStore, Policy, Refused, Reply, UserKnown, Why
 from ostiary_core.events import LocaleChosen, Operator, UserChanged
 from ostiary_core.http import Request, TokenEndpoint
 from ostiary_core.http.envelope import failure
@@ -121,8 +111,7 @@ def test_a_plural_takes_the_form_of_its_number() -> None:
 
 def test_a_third_language_is_one_file_and_is_spoken_wherever_the_core_speaks() -> None:
     store, endpoint = MemoryStore(Policy(locales=THREE.tags)), TokenEndpoint(languages=THREE)
-    fields = [("Accept-Language", "qaa")]
-    request = Request.of("GET", "/api/oauth2/userinfo", fields, source="203.0.113.9")
+    request = Request.of("GET", "/api/oauth2/userinfo", [("Accept-Language", "qaa")], source="203.0.113.9")
     answer = answer_of(request, store, endpoint)
     said = "«You are not signed in, or the token is not valid.»"
     assert (answer.status, json.loads(answer.body)["msg"]) == (401, said)
@@ -134,8 +123,7 @@ def test_a_third_language_is_one_file_and_is_spoken_wherever_the_core_speaks() -
     for locale in THREE.tags:
         world.when(LocaleChosen(caller=caller, locale=locale)).then(Done)
         assert world.user().locale == locale
-    refusal = world.when(LocaleChosen(caller=caller, locale="fr")).then(Refused)
-    [fault] = refusal.faults
+    [fault] = world.when(LocaleChosen(caller=caller, locale="fr")).then(Refused).faults
     told = failure(Why.FIELDS_INVALID, MADE_UP, "trace", faults=[fault, FieldFault("id", Why.NOT_FOUND)])
     assert json.loads(told.body)["errors"] == [
         {"path": "locale", "msg": "«must be en-US« or »zh-CN« or »qaa-QM»"},
@@ -150,8 +138,7 @@ def test_a_language_that_is_spoken_no_more_stays_that_of_its_accounts() -> None:
     store.policy = SPECIFICATION
 
     def change(**fields: object) -> Reply:
-        event = UserChanged(caller=Operator(), user_id=user_id, fields=fields)
-        [decision] = store.turn([event], world.now)
+        [decision] = store.turn([UserChanged(caller=Operator(), user_id=user_id, fields=fields)], world.now)
         return decision.reply
 
     assert isinstance(change(name="Another name"), UserKnown)

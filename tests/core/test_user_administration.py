@@ -199,10 +199,7 @@ def test_nothing_that_a_user_chose_or_asked_for_outlives_the_account(world: Worl
         e.TimezoneChosen(caller=caller, timezone="Asia/Shanghai"),
         e.AvatarChosen(caller=caller, avatar_url="/avatars/alice"),
         e.TextCodeRequested(
-            caller=caller,
-            purpose=TextCodePurpose.CHANGE_PHONE,
-            phone=NEW_PHONE,
-            entropy=asks.fresh_entropy(),
+            caller=caller, purpose=TextCodePurpose.CHANGE_PHONE, phone=NEW_PHONE, entropy=asks.fresh_entropy()
         ),
         e.UserDeleted(caller=e.Operator(), user_id=alice),
     )
@@ -220,8 +217,7 @@ def test_an_unlock_is_in_the_trail_and_changes_nothing(world: World) -> None:
 
 def test_administrators_change_numbers_of_others_and_not_their_own(world: World) -> None:
     own = decide(world, partial(e.UserChanged, user_id=world.user_ids["keeper"], fields={"phone": NEW_PHONE}))
-    fault = FieldFault("phone", Why.OWN_ACCOUNT_ALONE)
-    assert own == Decision(Refused(Why.OWN_ACCOUNT_ALONE, (fault,)))
+    assert own == Decision(Refused(Why.OWN_ACCOUNT_ALONE, (FieldFault("phone", Why.OWN_ACCOUNT_ALONE),)))
     of_alice = partial(e.UserChanged, user_id=world.user_ids["alice"], fields={"phone": NEW_PHONE})
     assert user_in(decide(world, of_alice)).epoch_why is Why.PHONE_CHANGED
 

@@ -111,8 +111,7 @@ def test_a_client_that_does_not_prove_itself_is_refused_as_its_method_asks(door:
     assert told.headers["www-authenticate"].startswith("Basic")
     both = {"client_secret": door.records.secrets["app"], "grant_type": "client_credentials"}
     assert door.post("token", both).error == (400, "invalid_request")
-    right = {**wrong, "client_secret": door.records.secrets["app"]}
-    assert door.post("token", right, by=None).status == 200
+    assert door.post("token", {**wrong, "client_secret": door.records.secrets["app"]}, by=None).status == 200
 
 
 def test_a_request_that_is_no_form_is_refused(door: Door) -> None:

@@ -83,8 +83,7 @@ def test_mutants_have_keys_of_their_own_that_no_line_number_is_part_of() -> None
     modules = (*modules_of(ROOMS["users"]), *modules_of(ROOMS["throttling"]))
     mutants = [mutant for module in modules for mutant in mutants_of(module)]
     assert max(Counter(mutant.key for mutant in mutants).values()) == 1
-    kinds = {mutant.kind for mutant in mutants}
-    assert kinds == {
+    assert {mutant.kind for mutant in mutants} == {
         *("boundary", "comparison", "condition", "constant", "field"),
         *("arguments", "guard", "operator", "statement", "swap", "unit", "write"),
     }
@@ -108,8 +107,7 @@ def test_a_unit_a_condition_an_order_a_deadline_and_a_key_can_be_lost(module: st
 
 
 def test_functions_that_run_at_import_are_separated_from_those_that_run_later() -> None:
-    module = "ostiary_core.storage.listing"
-    at_import = {function for _, function in list_calls_of_imports([module])}
+    at_import = {function for _, function in list_calls_of_imports(["ostiary_core.storage.listing"])}
     assert "make_listable" in at_import
     assert not at_import & {"contained_text", "fold_ascii"}
 

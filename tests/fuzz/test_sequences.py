@@ -64,8 +64,7 @@ def test_a_trace_reads_back_as_it_was_written() -> None:
     name = f"{SEED}/0"
     with fault("maximum-extended").plant():
         failure = failure_of(run_world(SEED, 0))
-    text = trace.write(name, failure.steps, remarks=["a remark"])
-    assert trace.read(text) == (name, list(failure.steps))
+    assert trace.read(trace.write(name, failure.steps, remarks=["a remark"])) == (name, list(failure.steps))
 
 
 def test_a_replayed_world_comes_to_the_same() -> None:

@@ -106,8 +106,7 @@ def test_the_delay_of_a_safe_retry_is_counted_and_never_negative() -> None:
 async def test_nothing_that_a_client_sent_is_in_the_metrics() -> None:
     metrics, store = Metrics(), PlainStore()
     async with serving(store, metrics) as service:
-        form = b"application/x-www-form-urlencoded"
-        fields = [(b"content-type", form), (b"user-agent", SECRET.encode())]
+        fields = [(b"content-type", b"application/x-www-form-urlencoded"), (b"user-agent", SECRET.encode())]
         for body in (
             f"grant_type={SECRET}&client_id={SECRET}&client_secret={SECRET}",
             f"grant_type=refresh_token&refresh_token={SECRET}&client_id={SECRET}&client_secret={SECRET}",

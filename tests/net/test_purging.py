@@ -129,8 +129,7 @@ def clear_by_hand(store: MemoryStore, now: Instant) -> int:
     for kind in Expirable:
         found = store.find_expired(kind, b"", now, 1_000)
         events = [e.RecordExpired(key=Key(kind.table, each)) for each in found.identifiers]
-        decisions = store.turn(events, now)
-        gone += sum(bool(decision.changes) for decision in decisions)
+        gone += sum(bool(decision.changes) for decision in store.turn(events, now))
     return gone
 
 

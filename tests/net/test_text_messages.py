@@ -175,8 +175,7 @@ async def test_no_code_number_token_or_address_is_in_the_error_or_the_log(script
     shown = f"{logs} {failed.value!r} {failed.value} {MESSAGE!r}"
     for secret in (CODE, TOKEN, PHONE, "url-key", "127.0.0.1"):
         assert secret not in shown
-    chained = failed.value.__cause__ or failed.value.__context__
-    assert chained is None
+    assert (failed.value.__cause__ or failed.value.__context__) is None
 
 
 async def test_a_token_that_is_changed_goes_with_the_next_message() -> None:

@@ -95,8 +95,7 @@ async def test_events_that_wait_while_a_turn_is_committed_make_up_the_next() -> 
 async def test_callers_of_the_same_moment_share_one_commit_on_disk(tmp_path: Path) -> None:
     everybody, metrics = [Asked(f"user-{number}") for number in range(50)], Metrics()
     with SQLiteStore(tmp_path / "ostiary.db") as store:
-        turns_of = open_turns(store, HandClock(), metrics=metrics)
-        async with turns_of as turns, trio.open_nursery() as nursery:
+        async with open_turns(store, HandClock(), metrics=metrics) as turns, trio.open_nursery() as nursery:
             for asked in everybody:
                 nursery.start_soon(asked.ask, turns)
     assert 'ostiary_turn_events_count{queue="write"} 1' in metrics.write_exposition()

@@ -168,8 +168,7 @@ def a_household(folder: Path, days: int = 0, /, **settings: str) -> Iterator[Hou
     ):
         try:
             assert process.stdout is not None
-            first = process.stdout.readline()
-            assert first.startswith(b"Open "), log.read_text()
+            assert process.stdout.readline().startswith(b"Open "), log.read_text()
             path = urlsplit(settings.get("PUBLIC_URL", "")).path
             yield Household(f"http://{server}{path}", f"http://{shop}")
         finally:

@@ -209,8 +209,7 @@ class Browser(Caller):
         self, username: str = "admin", password: str = ADMIN_PASSWORD, *, return_to: str = "/"
     ) -> httpx.Response:
         """Sign in by the sign-in page."""
-        page = await self.get("/login", params={"next": return_to})
-        return await self.log_in(page, username, password)
+        return await self.log_in(await self.get("/login", params={"next": return_to}), username, password)
 
 
 def authorization(client_id: str | None = "app", **asked: str | None) -> dict[str, str]:
@@ -309,8 +308,7 @@ DOCUMENT: Final = api_document(APP, version("ostiary"), LANGUAGES)
 
 def hold_to_document(response: httpx.Response) -> None:
     """Fail if an operation of the interface answers what is not described."""
-    path = response.request.url.path
-    operation = _operation(response.request.method, path)
+    operation = _operation(response.request.method, response.request.url.path)
     status = str(response.status_code)
     if operation is None or response.status_code in _OF_EVERY_ADDRESS:
         return
@@ -335,8 +333,7 @@ def _hold_request(operation: dict[str, Any], request: httpx.Request) -> None:
     if not request.headers.get("content-length", "0").strip("0"):
         assert not body["required"], operation["operationId"]
     elif media_type == "application/json" and media_type in body["content"]:
-        content = json.loads(request.content)
-        _validator(operation["operationId"], None).validate(content)
+        _validator(operation["operationId"], None).validate(json.loads(request.content))
 
 
 @cache

@@ -148,8 +148,7 @@ class Served:
         """Begin a session of the client for a user; return the token response."""
         api = self.api()
         await api.sign_in(username, password or ADMIN_PASSWORD)
-        code = await self.code(api, client.client_id)
-        response = await api.service("token", client, **exchange_of(code))
+        response = await api.service("token", client, **exchange_of(await self.code(api, client.client_id)))
         assert response.status_code == 200, response.text
         issued: dict[str, Any] = response.json()
         return issued

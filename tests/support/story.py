@@ -303,8 +303,7 @@ class World:
     def code(self, username: str = "alice", client_id: str = "app", **asked: str | None) -> Secret:
         """Let a user sign in and approve; return the code."""
         login = self.login(username)
-        issued = self.when(asks.approve(login, client_id=client_id, **asked)).then(CodeIssued)
-        return code_in(issued)
+        return code_in(self.when(asks.approve(login, client_id=client_id, **asked)).then(CodeIssued))
 
     def tokens(self, username: str = "alice", client_id: str = "app") -> TokensIssued:
         """Let a user sign in and approve, and the client redeem the code; return the pair."""

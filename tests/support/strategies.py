@@ -75,9 +75,8 @@ def _secrets(pool: Pool) -> st.SearchStrategy[Secret]:
 @cache
 def _json(pool: Pool) -> st.SearchStrategy[object]:
     """Draw any value of a JSON body."""
-    leaves = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), _texts(pool))
     return st.recursive(
-        leaves,
+        st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), _texts(pool)),
         lambda inner: st.one_of(
             st.lists(inner, max_size=3), st.dictionaries(_texts(pool), inner, max_size=2)
         ),

@@ -33,8 +33,7 @@ def door() -> Door:
 @pytest.fixture
 def serve(tmp_path: Path, door: Door) -> Serve:
     """Return a function that opens the application with a test's own settings; other doors run in memory."""
-    open_store = on_disk if door == "guard" else in_memory()
-    return partial(serving, tmp_path, open_store=open_store, door=door)
+    return partial(serving, tmp_path, open_store=on_disk if door == "guard" else in_memory(), door=door)
 
 
 @pytest.fixture

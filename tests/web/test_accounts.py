@@ -43,11 +43,9 @@ async def test_no_token_is_accepted_in_the_place_of_another(served: Served) -> N
         if name not in ("access", "login access", "machine"):
             await api.fail(401, "A1001", "GET", "/api/oauth2/userinfo", token=value)
         if name not in ("access", "refresh", "machine"):
-            inactive = await api.service("introspect", client, token=value)
-            assert inactive.json() == {"active": False}, name
+            assert (await api.service("introspect", client, token=value)).json() == {"active": False}, name
             assert (await api.service("revoke", client, token=value)).status_code == 200
-        cookie = {"Cookie": f"ostiary_access={value}"}
-        shown = await served.api().get("/api/oauth2/userinfo", headers=cookie)
+        shown = await served.api().get("/api/oauth2/userinfo", headers={"Cookie": f"ostiary_access={value}"})
         assert shown.status_code == (200 if name == "login access" else 401), name
     assert served.records() == before
 
@@ -100,8 +98,7 @@ async def test_white_space_around_a_user_name_is_ignored(served: Served, api: Ap
     registered = await api.succeed("POST", "/api/iam/users", fields, status=201)
     assert (registered["username"], registered["name"]) == ("Anna", "Anna")
     await served.api().sign_in(typed, password)
-    response = await served.browser().sign_in(typed, password)
-    assert response.status_code == 303
+    assert (await served.browser().sign_in(typed, password)).status_code == 303
     await api.fail(409, "A0409", "POST", "/api/iam/users", {**fields, "username": f"anna{white}"})
     renamed = await api.succeed("PUT", f"/api/iam/users/{registered['id']}", {"username": f"{white}anna"})
     assert renamed["username"] == "anna"

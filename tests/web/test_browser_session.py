@@ -87,8 +87,7 @@ async def test_over_https_cookies_go_over_nothing_else(
 ) -> None:
     async with serving(tmp_path, **environment) as served:
         browser = served.browser(peer, base=base, **headers)
-        page = await browser.get("/login")
-        cookies = cookies_of(page) | cookies_of(await sign_in_by(browser, "interface"))
+        cookies = cookies_of(await browser.get("/login")) | cookies_of(await sign_in_by(browser, "interface"))
         assert set(cookies) == {f"__Host-ostiary_{name}" for name in ("access", "refresh", "form")}
         assert all(cookie["secure"] and cookie["path"] == "/" for cookie in cookies.values())
         assert not any("domain" in cookie for cookie in cookies.values())
@@ -156,8 +155,7 @@ async def test_a_browser_refreshes_by_its_cookie_if_it_proves_where_it_is(browse
 
 async def test_signing_out_ends_the_session_and_forgets_the_cookies(served: Served, browser: Browser) -> None:
     kept = dict(browser.cookies)
-    home = await browser.get("/")
-    response = await browser.submit(home, to="/logout")
+    response = await browser.submit(await browser.get("/"), to="/logout")
     assert (response.status_code, response.headers["location"]) == (303, "/login")
     assert {"ostiary_access", "ostiary_refresh"}.isdisjoint(browser.cookies)
 

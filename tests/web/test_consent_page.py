@@ -155,8 +155,7 @@ async def test_a_session_that_ended_meanwhile_leads_back_to_the_same_consent(ser
     served.clock.wait(8 * 24 * 3600)
     sent = await browser.submit(page, {"decision": "approve"}, to="/sso")
     assert sent.headers["location"] == f"/login?signed_out=1&next={sso()}"
-    sign_in = await browser.follow(sent)
-    back = await browser.log_in(sign_in)
+    back = await browser.log_in(await browser.follow(sent))
     assert back.headers["location"] == sso()
 
 

@@ -38,8 +38,7 @@ def ending(act: Ending, *, proves: str = "", goes_on: bool = False, case: str = 
 
 
 async def change_password(served: Served, admin: Api, user_id: str, anna: Open) -> None:
-    body = {"oldPassword": "anna password", "newPassword": NEW}
-    await anna.here.succeed("PUT", "/api/auth/password", body)
+    await anna.here.succeed("PUT", "/api/auth/password", {"oldPassword": "anna password", "newPassword": NEW})
 
 
 async def change_phone(served: Served, admin: Api, user_id: str, anna: Open) -> None:

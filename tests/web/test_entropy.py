@@ -37,7 +37,6 @@ async def test_a_server_draws_only_from_its_source(tmp_path: Path, monkeypatch: 
         await api.succeed("PUT", "/api/auth/avatar", content=UPLOAD % png(), headers=media_type)
         registered = await api.succeed("POST", "/api/oauth/clients", registration("app"), status=201)
         app_client = Registered("app", registered["secret"])
-        issued = await api.service("token", app_client, grant_type="client_credentials")
-        assert issued.status_code == 200
+        assert (await api.service("token", app_client, grant_type="client_credentials")).status_code == 200
         expect_refusal(await api.get("/api/nothing"), 404, "A0404")
         expect_refusal(await api.get("/api/auth/me", headers={"Host": "two words"}), 400, "A0400")

@@ -363,8 +363,7 @@ class House:
     async def costs(self, visitor: Visitor, route: Route) -> tuple[httpx.Response, Work]:
         """Return the answer to one request, and the work that it made."""
         self.work.take()
-        response = await visitor.ask(route)
-        return response, self.work.take()
+        return await visitor.ask(route), self.work.take()
 
 
 @pytest.fixture
@@ -378,9 +377,8 @@ async def house(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
         (Service, "query_whole_lists", "lists"),
     ):
         monkeypatch.setattr(owner, name, counting(work, what, getattr(owner, name)))
-    open_store = in_memory(CountingStore(work))
     async with serving(
-        tmp_path, open_store=open_store, RATE_LIMIT_SCALE="1000", GUESS_LIMIT_SCALE="1000"
+        tmp_path, open_store=in_memory(CountingStore(work)), RATE_LIMIT_SCALE="1000", GUESS_LIMIT_SCALE="1000"
     ) as served:
         monkeypatch.setattr(served.application.quart.request_class, "body_class", CountingBody)
         yield House(served, work)

@@ -215,8 +215,7 @@ async def test_tokens_of_an_unknown_kind_of_session_are_accepted_nowhere(neighbo
     [session] = (await helper.succeed("GET", "/api/monitor/online-users?clientId=app"))["items"]
     assert session["kind"] == WORD
     await helper.fail(403, "A0403", "DELETE", f"/api/monitor/online-users/{session['id']}")
-    revoked = await api.service("revoke", client, token=token["refresh_token"])
-    assert revoked.status_code == 200
+    assert (await api.service("revoke", client, token=token["refresh_token"])).status_code == 200
     assert (await helper.succeed("GET", "/api/monitor/online-users?clientId=app"))["items"] == []
     assert neighbour.holds("sessions", "kind")
 
@@ -237,8 +236,7 @@ async def test_what_an_administrator_did_not_touch_is_kept(neighbour: Neighbour)
         sent = {**fields_sent_by(form.text), "name": "A third name"}
         saved = await browser.post(f"/admin/{place}/{record_id}/edit", data=sent)
         assert saved.status_code == 303, saved.text
-        shown = await browser.get(f"/admin/{place}/{record_id}")
-        assert "A third name" in shown.text
+        assert "A third name" in (await browser.get(f"/admin/{place}/{record_id}")).text
     assert [place for place in kept if not neighbour.holds(*place)] == []
 
 

@@ -156,8 +156,7 @@ async def each_route(siege: Besieged, *methods: str, under: str = "/") -> AsyncI
 async def test_a_body_that_is_no_json_object(siege: Besieged) -> None:
     async for method, path, ask in each_route(siege, "POST", "PUT", under="/api/"):
         for body in NOT_JSON_OBJECTS:
-            response = await ask(method, path, content=body, headers=AS_JSON)
-            siege.judge(response, (method, path, body[:40]))
+            siege.judge(await ask(method, path, content=body, headers=AS_JSON), (method, path, body[:40]))
     assert siege.met.count(400) > 20 * len(NOT_JSON_OBJECTS)
 
 
@@ -220,8 +219,7 @@ async def test_more_than_its_path_takes_is_413(siege: Besieged) -> None:
             if method in ("POST", "PUT"):
                 path = siege.path(rule)
                 limit = next(most for pattern, most in LIMITS.items() if re.fullmatch(pattern, path))
-                body = bytes(limit + excess)
-                response = await api.call(method, path, content=body, headers=AS_JSON)
+                response = await api.call(method, path, content=bytes(limit + excess), headers=AS_JSON)
                 siege.judge(response, (method, path, excess))
                 assert (response.status_code == 413) is bool(excess), (method, path)
         assert not excess or standing(siege.served) == before

@@ -74,8 +74,7 @@ async def test_every_page_leads_on_under_the_path(tmp_path: Path) -> None:
                 assert faults_of(await browser.post(path)) == [], path
         consent = await browser.submit(await browser.get(sso()), {"decision": "approve"}, to=f"{PATH}/sso")
         assert consent.headers["location"].startswith(REDIRECT_URI), "what is not ours stays as it is"
-        client_page = (await browser.get("/admin/clients/app")).text
-        assert "https://id.example/auth/api/oauth2/token" in client_page
+        assert "https://id.example/auth/api/oauth2/token" in (await browser.get("/admin/clients/app")).text
         assert (await browser.get("/api/docs-json")).json()["servers"] == [{"url": PATH}]
         signed_out = await browser.submit(await browser.get("/"), to=f"{PATH}/logout")
         assert (signed_out.status_code, faults_of(signed_out)) == (303, [])

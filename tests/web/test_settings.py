@@ -391,8 +391,7 @@ def test_a_byte_order_mark_before_a_value_is_refused() -> None:
 
 def test_migrate_makes_no_other_database_for_a_mark_before_the_first_name(tmp_path: Path) -> None:
     """The first line of a file with a byte order mark would otherwise set nothing."""
-    machine = Machine(tmp_path)
-    ran = machine.run("migrate", env={"\ufeffDATABASE_URL": f"sqlite:///{tmp_path}/mine.db"})
+    ran = Machine(tmp_path).run("migrate", env={"\ufeffDATABASE_URL": f"sqlite:///{tmp_path}/mine.db"})
     assert ran.exit_code == 1
     assert ran.err.startswith("ostiary: DATABASE_URL: begins with a byte order mark")
     assert list(tmp_path.glob("*.db")) == []

@@ -50,8 +50,7 @@ class Records:
             await self.served.tokens(await self.served.client(f"{name}-app"), name, "a password")
             path = path.replace("<client_id>", f"{name}-app")
         if "<session_id>" in path or path == "/admin/online/end":
-            api = self.served.api()
-            await api.sign_in(name, "a password")
+            await self.served.api().sign_in(name, "a password")
             listed = await self.root.call("GET", "/api/monitor/online-users", params={"userId": user_id})
             [session] = expect_success(listed)["items"]
             path = path.replace("<session_id>", session["id"])
@@ -85,8 +84,7 @@ async def test_one_permission_opens_all_of_its_routes_and_the_links_of_its_pages
             expected = (404,) if is_of_factor else (200, 201)
             assert response.status_code in expected, (str(route), response.text)
             continue
-        token = form_token_in(await browser.get("/"))
-        response = await submit(browser, route, address, sent, token)
+        response = await submit(browser, route, address, sent, form_token_in(await browser.get("/")))
         if response.status_code == 303:
             response = await browser.follow(response)
         assert response.status_code == 200, (str(route), response.status_code, str(response.url))

@@ -134,8 +134,7 @@ def test_two_english_texts_of_one_family_are_two_texts_in_every_language(languag
     said: dict[tuple[str, str], dict[str, str]] = {}
     for key, text in language.texts.items():
         said.setdefault((key.rpartition(".")[0], text), {})[DEFAULT.texts[key]] = key
-    shared = {frozenset(keys.values()) for keys in said.values() if len(keys) > 1}
-    assert shared <= SAID_ALIKE
+    assert {frozenset(keys.values()) for keys in said.values() if len(keys) > 1} <= SAID_ALIKE
 
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: str(path.name))

@@ -73,14 +73,12 @@ async def test_any_refresh_token_revokes_its_session_and_no_old_access_token_doe
 
 async def test_the_user_agent_reaches_the_rules_byte_for_byte(served: Served) -> None:
     client = await served.client()
-    issued = await served.tokens(client)
-    form = {"grant_type": "refresh_token", "refresh_token": issued["refresh_token"]}
+    form = {"grant_type": "refresh_token", "refresh_token": (await served.tokens(client))["refresh_token"]}
     api = served.api()
     same, other = ({b"User-Agent": b"client/1.0 \xe4\xb8" + last} for last in (b"\xad", b"\xae"))
     sent: dict[str, Any] = {"data": form, "auth": client.basic}
     first = await api.post("/api/oauth2/token", headers=same, **sent)
-    again = await api.post("/api/oauth2/token", headers=same, **sent)
-    assert first.json() == again.json()
+    assert first.json() == (await api.post("/api/oauth2/token", headers=same, **sent)).json()
     raw(await api.post("/api/oauth2/token", headers=other, **sent), 400, "invalid_grant")
 
 
@@ -90,8 +88,7 @@ async def test_of_a_long_user_agent_a_bounded_part_is_kept_and_every_byte_is_com
 
     async def kept_of(agent: str) -> str:
         """Start a session and refresh it twice with this User-Agent; return what is kept of it."""
-        headers = {"User-Agent": agent}
-        api = served.api(**headers)
+        api = served.api(**{"User-Agent": agent})
         await api.sign_in()
         code = exchange_of(await served.code(api))
         issued = (await api.service("token", client, **code)).json()
@@ -121,8 +118,7 @@ async def test_a_browsers_login_is_no_client(served: Served, browser: Browser) -
     bearer = {"Authorization": f"Bearer {(await served.api().sign_in())['accessToken']}"}
     for operation in OPERATIONS:
         path, form = f"/api/oauth2/{operation}", {"token": "x"}
-        by_cookie = await browser.post(path, data=form)
-        raw(by_cookie, 400 if operation == "token" else 401, "invalid_client")
+        raw(await browser.post(path, data=form), 400 if operation == "token" else 401, "invalid_client")
         raw(await browser.post(path, data=form, headers=bearer), 401, "invalid_client")
 
 

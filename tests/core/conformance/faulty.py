@@ -46,8 +46,7 @@ class Unguarded(MemoryStore):
     """Writes every change without a look at the record that stands: `UPDATE … WHERE id = ?`."""
 
     def write(self, changes: Sequence[Change]) -> None:
-        inserts = [change for change in changes if isinstance(change, Insert)]
-        super().write(inserts)
+        super().write([change for change in changes if isinstance(change, Insert)])
         for change in changes:
             match change:
                 case Update(_, after):

@@ -93,8 +93,7 @@ def test_a_store_that_decides_on_what_stood_before_loses_races() -> None:
         made[-1].before = None
         return answers
 
-    words = "lost races: 6 accounts were given one name"
-    assert is_named(words, StoreFactory(make, at_once=at_once))
+    assert is_named("lost races: 6 accounts were given one name", StoreFactory(make, at_once=at_once))
 
 
 def test_a_store_for_one_caller_at_a_time_writes_over_what_was_made_again() -> None:

@@ -108,8 +108,7 @@ def after_form(
     verb: Verb, status: int, location: str = "", reason: str = "", *, framed: bool = False
 ) -> str | None:
     fields = [("location", location)] if framed else [("location", location), NEVER_FRAMED]
-    body = f'<div role="alert" autofocus>\n<p>{reason}</p></div>'.encode()
-    response = Response(status, fields, body)
+    response = Response(status, fields, f'<div role="alert" autofocus>\n<p>{reason}</p></div>'.encode())
     shown = read_code_or_reason(response)
     return is_undocumented(Call(verb=verb, face=Face.PAGE), response, by_form=False, shown=shown)
 

@@ -55,8 +55,7 @@ async def test_a_client_that_sends_on_after_a_413_reads_the_answer_and_no_reset(
     for _ in range(5):
         await peer.say(bytes(100_000))
         await trio.sleep(0.1)
-    heard = await peer.hear_end(5)
-    assert heard.endswith(b"refused 413 at /small")
+    assert (await peer.hear_end(5)).endswith(b"refused 413 at /small")
 
 
 async def test_a_body_that_comes_slowly_still_reaches_the_application(door: Door) -> None:
@@ -255,8 +254,7 @@ async def test_a_refusal_is_the_applications_page_or_the_doors_own(open_door: Op
         content = b"a page for %d with %d bytes" % (status or 200, len(body))
         fields = [(b"content-length", b"%d" % len(content))]
         await send({"type": "http.response.start", "status": 200, "headers": fields})
-        more = fault == "answers in part"
-        await send({"type": "http.response.body", "body": content, "more_body": more})
+        await send({"type": "http.response.body", "body": content, "more_body": fault == "answers in part"})
 
     def has_page(status: int, scope: Scope) -> bool:
         return (b"accept", b"text/html") in scope["headers"]

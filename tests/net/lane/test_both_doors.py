@@ -21,8 +21,7 @@ USERINFO = "/api/oauth2/userinfo"
 
 
 def userinfo(token: str, *fields: str) -> bytes:
-    bearer = f"Authorization: Bearer {token}"
-    return request(USERINFO, "", bearer, *fields, method="GET", authorized=False)
+    return request(USERINFO, "", f"Authorization: Bearer {token}", *fields, method="GET", authorized=False)
 
 
 def of_type(body: str, parameters: bytes) -> bytes:
@@ -243,8 +242,7 @@ def test_failures_have_texts_in_a_third_language_at_both_doors() -> None:
         limits=make_door_limits(replace(SETTINGS, languages=THREE)),
     )
     assert lane == plain
-    said = [json.loads(body)["msg"] for body in re.findall(rb'\{"code".*\}', lane.data)]
-    assert said == [
+    assert [json.loads(body)["msg"] for body in re.findall(rb'\{"code".*\}', lane.data)] == [
         "«You are not signed in, or the token is not valid.»",
         "«Too many requests. Try again in a moment.»",
         "«The body is too large.»",

@@ -67,8 +67,7 @@ class Desk:
         """Return the pair of a new session of a user, by default of the administrator."""
         login = (person or self._admin).login
         verifier = sha256(f"verifier {next(_numbers)}".encode()).hexdigest()
-        pair = await api.open_session(self._connection, login, self._client_id, self._secret, verifier)
-        return Pair(*pair)
+        return Pair(*await api.open_session(self._connection, login, self._client_id, self._secret, verifier))
 
     def call(self, verb: Verb, token: str) -> Call:
         """Return what the client asks about a token."""

@@ -125,8 +125,7 @@ def test_a_rare_value_is_found_by_its_own_index(
 def test_sessions_are_found_by_their_users_name(plans: tuple[PostgreSQLStore, list[str]]) -> None:
     store, told = plans
     for name in ("username", "name"):
-        found = store.page(Listing(resource=ONLINE_SESSIONS, filters={name: "alice"}), START)
-        assert found.total >= 2
+        assert store.page(Listing(resource=ONLINE_SESSIONS, filters={name: "alice"}), START).total >= 2
     of_sessions = [plan for plan in told if "sessions s" in plan and "username" in plan.lower()]
     assert len(of_sessions) >= 2, told
     for plan in of_sessions:

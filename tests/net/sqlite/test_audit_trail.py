@@ -120,8 +120,7 @@ def test_the_oldest_are_forgotten_first_wherever_they_are(store: SQLiteStore) ->
     old = [replace(ENTRY, at=Instant(START - age)) for age in (9_000, 8_000, 7_000)]
     put(store, old[:2], filed=True)
     put(store, [old[2], ENTRY], filed=False)
-    gone = [store.forget_entries(START, 5, limit=limit) for limit in (1, 2, 2)]
-    assert gone == [1, 2, 0]
+    assert [store.forget_entries(START, 5, limit=limit) for limit in (1, 2, 2)] == [1, 2, 0]
     assert numbers(store) == [4]
 
 

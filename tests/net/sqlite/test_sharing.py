@@ -26,8 +26,7 @@ def test_reading_never_waits_for_a_turn_that_is_being_written(tmp_path: Path) ->
         store.turn([asks.user("alice")], START)
         with store._writer.transaction() as connection:
             connection.execute("DELETE FROM users")
-            asked = PasswordHashRequested(of="alice")
-            reading = threads.submit(store.read, [asked], START)
+            reading = threads.submit(store.read, [PasswordHashRequested(of="alice")], START)
             listing = threads.submit(store.page, Listing(resource=USERS), START)
             inspecting = threads.submit(store.records, Table.USER)
             [decision] = reading.result(BOUND_SECONDS)

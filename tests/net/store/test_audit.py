@@ -21,14 +21,12 @@ def test_a_refusal_that_changes_nothing_and_housekeeping_are_not_kept(store: Con
     world.tokens()
     before = store.audit()
     world.when(asks.machine(asks.credentials("app", "a wrong secret")))
-    pair = world.tokens()
-    world.when(asks.refresh(world.basic(), pair)).then(TokensIssued)
+    world.when(asks.refresh(world.basic(), world.tokens())).then(TokensIssued)
     world.wait(60)
     salted = [session.session_id for session in world.sessions() if session.salt is not None]
     [decision] = store.turn([GraceExpired(session_id=salted[0])], world.now)
     assert [fact.kind for fact in decision.facts] == [FactKind.SALT_ERASED]
-    kinds = {entry.kind for entry in store.audit()[len(before) :]}
-    assert kinds.isdisjoint(NOT_KEPT)
+    assert {entry.kind for entry in store.audit()[len(before) :]}.isdisjoint(NOT_KEPT)
 
 
 def test_changes_and_refusals_of_a_client_are_no_use_of_it(store: ContractStore) -> None:

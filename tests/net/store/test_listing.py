@@ -128,8 +128,7 @@ def test_a_list_that_grew_is_read_to_its_end(store: ContractStore, monkeypatch: 
     store.turn([asks.user(f"user{number:02}") for number in range(9)], START)
     assert store.page(listing, START).total == 9
     store.turn([asks.user(f"user{number:02}") for number in range(9, 13)], START)
-    names = [user.username for user in _all_of(store, listing)]
-    assert names == [f"user{number:02}" for number in range(13)]
+    assert [user.username for user in _all_of(store, listing)] == [f"user{number:02}" for number in range(13)]
 
 
 def _all_of(store: ContractStore, listing: Listing[Any]) -> list[Any]:

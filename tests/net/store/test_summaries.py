@@ -79,8 +79,7 @@ def test_tallies_add_up_and_are_forgotten_when_they_are_old(store: ContractStore
     assert store.summaries(HOUR, END, of_clients=True) == {retries: Tally(3, 7_000, 4_000)}
     assert store.summaries(HOUR, END, of_clients=False) == {refused: Tally(7)}
     assert not store.summaries(HOUR, HOUR, of_clients=True)
-    later = Instant(refused.hour + DAY_SECONDS * SECOND_MS)
-    assert store.forget_summaries(later, DAY_SECONDS, 10) == 1
+    assert store.forget_summaries(Instant(refused.hour + DAY_SECONDS * SECOND_MS), DAY_SECONDS, 10) == 1
     assert everything(store) == {
         refused: Tally(7),
         retries._replace(hour=refused.hour): Tally(2, 5_000, 4_000),

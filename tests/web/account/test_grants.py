@@ -137,8 +137,7 @@ async def test_an_administrator_withdraws_on_the_persons_page_after_a_question(s
     assert question in (await clerk.get(place)).text
     asked = await clerk.get(question)
     assert re.search("Anna.*2 running sessions", asked.text)
-    done = await clerk.submit(asked, to=question)
-    assert done.headers["location"] == place
+    assert (await clerk.submit(asked, to=question)).headers["location"] == place
     assert await anna.living() == {"login here", "login elsewhere"}
     assert (await clerk.get(question)).status_code == 404
 

@@ -70,8 +70,7 @@ def with_gateway(served: Served) -> Iterator[None]:
 
 
 async def test_a_link_sets_the_password_once(served: Served) -> None:
-    user_id = await served.user("anna", "anna password", mustChangePassword=True)
-    made = await invite(served, user_id)
+    made = await invite(served, await served.user("anna", "anna password", mustChangePassword=True))
     assert made["expiresAt"] == iso_time(later(served.clock.now(), 72 * 60 * 60))
     assert made["sent"] is False
     token = token_in(made["url"])
@@ -154,8 +153,7 @@ async def test_the_token_is_in_no_log_no_entry_and_no_record(tmp_path: Path) -> 
             assert served.records()[Table.INVITATION]
             await refuse(served, first)
             browser = served.browser()
-            page = await browser.get("/invitation")
-            await browser.submit(page, entries(token), to="/invitation")
+            await browser.submit(await browser.get("/invitation"), entries(token), to="/invitation")
             trail = served.store.audit()
             metrics = served.services.service.metrics.write_exposition()
     shown = f"{logs} {stored} {trail} {metrics}"
@@ -197,8 +195,7 @@ async def test_an_administrator_copies_the_link_from_the_page_and_it_is_shown_on
     assert (done.status_code, done.headers["Location"]) == (303, "/login?recovered=1&next=/")
     assert (await anna.get("/account")).status_code == 303, "nobody is signed in by it"
     await anna.sign_in("anna", "chosen by anna")
-    used = await anna.get("/invitation")
-    again = await anna.submit(used, entries(token, "another one"), to="/invitation")
+    again = await anna.submit(await anna.get("/invitation"), entries(token, "another one"), to="/invitation")
     assert again.status_code == 401
 
 
@@ -208,8 +205,7 @@ async def test_an_import_says_who_cannot_sign_in_yet_and_invites_them_all(served
     root, administrator = await served.administrator(), await served.sign_in_browser()
     previewed = await root.import_sheet("/api/iam/users", rows, preview="true")
     assert previewed.json()["data"]["cannotSignIn"] == 2
-    imported = (await root.import_sheet("/api/iam/users", rows)).json()["data"]
-    assert len(imported["cannotSignIn"]) == 2
+    assert len((await root.import_sheet("/api/iam/users", rows)).json()["data"]["cannotSignIn"]) == 2
     again = expect_success(await root.import_sheet("/api/iam/users", rows[:2]))
     assert "cannotSignIn" not in again, "nobody is new"
     page = await administrator.get("/admin/people/import")
@@ -240,8 +236,7 @@ USERS = "/api/iam/users"
 async def bring(api: Api, rows: Sequence[Sequence[str]], path: str = USERS, **options: str) -> httpx.Response:
     """Import a sheet with these rows and options, and return the answer."""
     file = ("rows.xlsx", sheet_of(rows), SHEET)
-    data = {"mode": "upsert", **options}
-    return await api.call("POST", f"{path}/import", files={"file": file}, data=data)
+    return await api.call("POST", f"{path}/import", files={"file": file}, data={"mode": "upsert", **options})
 
 
 async def test_an_import_invites_its_new_users_without_a_password(served: Served, api: Api) -> None:
@@ -254,16 +249,13 @@ async def test_an_import_invites_its_new_users_without_a_password(served: Served
     for name, text in (("anna", outbox(served)[-1]["text"]), ("cy", shown["url"])):
         await served.api().succeed("POST", ACCEPT, acceptance(token_in(text), f"chosen by {name}"))
         await sign_in(served, name, f"chosen by {name}")
-    again = expect_success(await bring(api, NEW[:2], **INVITING))
-    assert "invitations" not in again, "nobody is new"
+    assert "invitations" not in expect_success(await bring(api, NEW[:2], **INVITING)), "nobody is new"
 
 
 async def test_an_import_invites_no_user_unasked_or_in_a_preview(served: Served, api: Api) -> None:
-    previewed = expect_success(await bring(api, NEW, **INVITING, preview="true"))
-    assert previewed["cannotSignIn"] == 2
+    assert expect_success(await bring(api, NEW, **INVITING, preview="true"))["cannotSignIn"] == 2
     for row, options in zip(NEW[1:], ({}, {"send": "true"}, {"invite": "false"}), strict=True):
-        done = expect_success(await bring(api, [NEW[0], row], **options))
-        assert "invitations" not in done
+        assert "invitations" not in expect_success(await bring(api, [NEW[0], row], **options))
     refused = expect_refusal(await bring(api, NEW, invite="yes", send="1"), 400, "A0401")
     assert [error["path"] for error in refused["errors"]] == ["invite", "send"]
     roles = [["code", "name"], ["clerk", "Clerk"]]
@@ -278,8 +270,7 @@ async def test_an_import_that_may_not_invite_is_refused_before_it_is_read(served
         assert "hash" not in work
         assert "BatchRequested" not in work
 
-    creator = await holder_of(served, Permission.USER_CREATE, username="creator")
-    await refused(creator, "A0403")
+    await refused(await holder_of(served, Permission.USER_CREATE, username="creator"), "A0403")
     [entry] = await refusals(await served.administrator())
     assert details_of(entry) == {"permission": "iam.user.update", "times": 1}
     helper = await holder_of(served, Permission.USER_CREATE, Permission.USER_UPDATE, username="helper")

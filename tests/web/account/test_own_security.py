@@ -33,8 +33,7 @@ async def test_the_page_signs_out_elsewhere_after_a_question(served: Served) -> 
     anna = await everything_open(served, await served.client())
     browser = await served.sign_in_browser("anna", PASSWORD)
     asked = await browser.get("/account/sessions/end-others")
-    done = await browser.submit(asked, to="/account/sessions/end-others")
-    assert done.status_code == 303
+    assert (await browser.submit(asked, to="/account/sessions/end-others")).status_code == 303
     assert (await browser.get("/account/sessions")).status_code == 200
     assert await anna.living() == set()
 
@@ -45,8 +44,7 @@ async def test_a_user_signs_another_browser_out_and_not_this_one(served: Served,
     ends = re.findall('action="(/account/sessions/[0-9a-f]{32}/end)"', page.text)
     assert len(ends) == 2
     for end in ends:
-        done = await here.submit(page, to=end)
-        assert done.headers["location"].startswith("/account/sessions")
+        assert (await here.submit(page, to=end)).headers["location"].startswith("/account/sessions")
     assert (await there.get("/account")).headers["location"].startswith("/login")
     assert (await here.get("/account")).status_code == 200
     await anna.fail(401, "A1001", "GET", "/api/auth/me")
@@ -149,8 +147,7 @@ async def test_a_caller_who_breaks_off_amid_a_change_does_not_stop_its_notice(tm
 async def test_the_sign_in_page_names_the_application_that_sent_the_browser(served: Served) -> None:
     await served.client(name="Shop <b>& Co")
     parameters = authorization("app")
-    browser = served.browser()
-    led = await browser.get("/sso", params=parameters, follow_redirects=True)
+    led = await served.browser().get("/sso", params=parameters, follow_redirects=True)
     assert led.url.path == "/login"
     assert "to continue to Shop &lt;b&gt;&amp; Co" in led.text
 

@@ -80,8 +80,7 @@ async def test_a_permission_that_its_holder_loses_is_lost_to_the_token(served: S
     holder = await holder_of(served, Permission.CLIENT_LIST, Permission.ROLE_LIST)
     program = await program_with(served, holder, permissions=["oauth.client.list", "iam.role.list"])
     assert await is_accepted(program)
-    role = {"permissions": ["iam.role.list"]}
-    await api.succeed("PUT", "/api/iam/roles/role-of-holder", role)
+    await api.succeed("PUT", "/api/iam/roles/role-of-holder", {"permissions": ["iam.role.list"]})
     await program.fail(403, "A0403", "GET", "/api/oauth/clients")
     await program.succeed("GET", "/api/iam/roles")
     more = {"permissions": ["iam.role.list", "iam.user.list"]}
@@ -244,8 +243,7 @@ async def test_the_trail_records_how_a_token_was_made_and_how_it_ended(served: S
     made, ended = served.audit()[-2:]  # The trail has no sign-in after them.
     assert (made.kind, made.session_id) == (FactKind.PERSONAL_TOKEN_CREATED, token["id"])
     browser = await served.sign_in_browser()
-    page = (await browser.get("/admin/audit?kind=personal-token-created")).text
-    assert "<li>Days: 1</li>" in page
+    assert "<li>Days: 1</li>" in (await browser.get("/admin/audit?kind=personal-token-created")).text
     assert made.user_id is not None
     assert {change.field: change.after for change in made.changes} == {
         "name": "deploys",

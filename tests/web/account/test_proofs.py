@@ -94,8 +94,7 @@ async def test_a_form_that_gives_power_asks_once_and_goes_on_as_it_was_filled(se
     assert (form.fields["name"], form.fields["phone"]) == ("Anna Bell", "+8613900000001")
     wrong = await browser.submit(asked, {"proof": "wrong"})
     assert wrong.status_code == 422
-    done = await browser.submit(wrong, {"proof": ADMIN_PASSWORD})
-    assert done.status_code == 303
+    assert (await browser.submit(wrong, {"proof": ADMIN_PASSWORD})).status_code == 303
     api = await served.administrator()
     changed = await api.succeed("GET", f"{USERS}/{user_id}")
     assert (changed["name"], changed["phone"]) == ("Anna Bell", "+8613900000001")
@@ -123,5 +122,4 @@ async def test_no_password_is_carried_by_the_question(served: Served, browser: B
     asked = await browser.submit(await browser.get(path), values, to=path)
     assert "Confirm that it is you" in asked.text
     assert "carol's password" not in asked.text
-    done = await browser.submit(asked, {"proof": ADMIN_PASSWORD})
-    assert "Confirm that it is you" not in done.text
+    assert "Confirm that it is you" not in (await browser.submit(asked, {"proof": ADMIN_PASSWORD})).text

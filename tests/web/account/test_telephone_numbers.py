@@ -43,16 +43,14 @@ async def test_each_way_in_takes_a_number_in_its_one_form(served: Served, spelli
         expect_refusal(answer, 409, "A0409")
         form = await browser.get("/admin/people/new")
         assert (await browser.submit(form, account("carl", other), to="/admin/people/new")).status_code == 409
-        body = {"phone": other, "purpose": "change-phone"}
-        await bert.succeed("POST", "/api/auth/sms-code", body)
+        await bert.succeed("POST", "/api/auth/sms-code", {"phone": other, "purpose": "change-phone"})
     assert outbox(served) == [], "a code for a number that is taken"
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
 async def test_a_password_is_recovered_by_any_spelling(served: Served, spelling: str) -> None:
     await with_phone(served)
-    body = {"phone": spelling, "purpose": "reset-password"}
-    await served.api().succeed("POST", "/api/auth/sms-code", body)
+    await served.api().succeed("POST", "/api/auth/sms-code", {"phone": spelling, "purpose": "reset-password"})
     [message] = outbox(served)
     assert message["phone"] == ANNAS_PHONE
     reset = {"phone": SPELLINGS[2], "code": message["code"], "newPassword": "another password"}
@@ -104,6 +102,5 @@ async def test_the_page_asks_for_the_current_password_with_the_code(served: Serv
     wrong = await browser.submit(page, {"code": code, "password": "wrong"}, to=to)
     assert (wrong.status_code, "The current password is wrong." in wrong.text) == (422, True)
     right = {"phone": "138\u00a00000 0002", "code": code, "password": PASSWORD}
-    done = await browser.submit(wrong, right, to=to)
-    assert (await browser.follow(done)).status_code == 200
+    assert (await browser.follow(await browser.submit(wrong, right, to=to))).status_code == 200
     assert NEW_PHONE in (await browser.get("/account")).text

@@ -19,8 +19,7 @@ async def test_a_planted_session_is_not_the_one_signed_in(served: Served, way: s
     victim = served.browser()
     for name in PAIR:
         victim.cookies.set(name, own[name] if planted.startswith("the") else "x" * 43, domain="id.example")
-    cookies = cookies_of(await sign_in_by(victim, way))
-    issued = {name: cookie["value"] for name, cookie in cookies.items()}
+    issued = {name: cookie["value"] for name, cookie in cookies_of(await sign_in_by(victim, way)).items()}
     assert set(issued) >= set(PAIR)
     assert not set(issued.values()) & {*own.values(), "x" * 43}
     # The attacker with the planted cookies is never the user who signed in after them.

@@ -162,8 +162,7 @@ async def test_no_form_shown_again_makes_an_element(named: tuple[Served, Browser
         ("/account/phone", {"phone": HOSTILE}),
         ("/account/phone/code", {"phone": HOSTILE, "code": HOSTILE, "password": HOSTILE}),
     ):
-        page = await browser.get(path.removesuffix("/code"))
-        token = form_token_in(page)
+        token = form_token_in(await browser.get(path.removesuffix("/code")))
         again = await browser.post(path, data={"form_token": token, **values}, headers={"Origin": "null"})
         assert again.status_code in (400, 422), path
         harmless(again, shows=True)

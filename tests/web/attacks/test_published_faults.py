@@ -21,8 +21,7 @@ async def test_every_ending_counts_whatever_others_there_are(served: Served, api
     issued = await served.tokens(client, "anna", "anna's password")
     for path in ("oauth/clients/app", f"iam/users/{user_id}"):
         for enabled in (False, True):
-            changed = await api.call("PUT", f"/api/{path}/enabled", {"enabled": enabled})
-            assert changed.status_code == 200
+            assert (await api.call("PUT", f"/api/{path}/enabled", {"enabled": enabled})).status_code == 200
     for token in (issued["access_token"], issued["refresh_token"]):
         assert not await served.api().is_active(client, token)
 

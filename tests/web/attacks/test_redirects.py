@@ -93,8 +93,7 @@ async def snippets_for(served: Served, address: str) -> list[str]:
 async def test_snippets_give_an_address_to_shell_and_python_as_one_text(served: Served, address: str) -> None:
     _, by_curl, by_authlib = await snippets_for(served, address)
     [*_, redeem] = by_curl.replace("\\\n", " ").split("\n")
-    words = shlex.split(redeem)
-    assert words[-2:] == ["--data-urlencode", f"redirect_uri={address}"]
+    assert shlex.split(redeem)[-2:] == ["--data-urlencode", f"redirect_uri={address}"]
     # A shell interprets no character within single quotes, and no special one is left outside of them.
     bare = re.sub(r"'[^']*'|\"'\"", "", redeem.partition("--data-urlencode")[2])
     assert re.fullmatch(r"[\w\s=:/.?-]*", bare), bare
@@ -105,7 +104,6 @@ async def test_snippets_give_an_address_to_shell_and_python_as_one_text(served: 
     called = [node for node in ast.walk(ast.parse(by_authlib)) if isinstance(node, ast.Call)]
     named = {node.func.id: node for node in called if isinstance(node.func, ast.Name)}
     assert named.keys() == {"OAuth2Session", "generate_token"}
-    keywords = named["OAuth2Session"].keywords
-    [given] = [keyword.value for keyword in keywords if keyword.arg == "redirect_uri"]
+    [given] = [keyword.value for keyword in named["OAuth2Session"].keywords if keyword.arg == "redirect_uri"]
     assert ast.literal_eval(given) == address
     assert f'"{BASE}/sso"' in by_authlib

@@ -81,8 +81,7 @@ async def test_events_are_narrowed_by_client_user_session_kind_and_time(served: 
     session_id = (await events(root, kind="pair-rotated"))[0]["sessionId"]
 
     of_the_session = await events(root, sessionId=session_id)
-    kinds = ["code-used", "session-started", "pair-rotated"]
-    assert [event["kind"] for event in of_the_session] == kinds
+    assert [event["kind"] for event in of_the_session] == ["code-used", "session-started", "pair-rotated"]
     assert {event["earlierAt"] for event in of_the_session} == {None}
     assert {event["userId"] for event in await events(root, userId=anna)} == {anna}
     assert {event["clientId"] for event in await events(root, clientId="app")} == {"app"}
@@ -100,8 +99,7 @@ async def test_events_are_narrowed_by_who_did_it_from_where_to_which_role_and_by
     me = (await clerk.succeed("GET", "/api/auth/me"))["id"]
     elsewhere = served.api("198.51.100.77")
     elsewhere.token = clerk.token
-    cheese = {"name": "Käse aus Ulm"}
-    await elsewhere.succeed("PUT", "/api/oauth/clients/app", json=cheese)
+    await elsewhere.succeed("PUT", "/api/oauth/clients/app", json={"name": "Käse aus Ulm"})
     await root.succeed("PUT", "/api/oauth/clients/app", json={"name": "Shop"})
 
     async def kinds(**query: str) -> list[str]:
@@ -197,8 +195,7 @@ async def test_a_replay_is_explained_with_both_times_and_both_user_agents(served
 
 
 async def test_only_super_administrators_read_about_a_session_of_client_credentials(served: Served) -> None:
-    app = await served.client()
-    await served.api().service("token", app, grant_type="client_credentials")
+    await served.api().service("token", await served.client(), grant_type="client_credentials")
     root = await served.administrator()
     session_id = await session_of(root)
     reads = await holder_of(served, *Permission)
@@ -217,9 +214,8 @@ async def test_nothing_under_audit_shows_a_token_or_a_secret(served: Served, api
     app = await served.client()
     tokens = await served.tokens(app)
     rotated = await refresh(served, app, tokens, "app/1")
-    session_id = await session_of(api)
 
-    told = (await api.call("GET", explain(session_id))).text
+    told = (await api.call("GET", explain(await session_of(api)))).text
     told += (await api.call("GET", EVENTS, params={"pageSize": "200"})).text
 
     issued = [pair[name] for pair in (tokens, rotated) for name in ("access_token", "refresh_token")]

@@ -48,8 +48,7 @@ async def test_a_change_that_a_rule_forbids_names_its_record(served: Served) -> 
     root, clerk = await served.administrator(), await holder_of(served, Permission.USER_UPDATE)
     admin = await id_of(root)
 
-    above = f"/api/iam/users/{admin}/force-logout"
-    await clerk.fail(403, "A0403", "POST", above)
+    await clerk.fail(403, "A0403", "POST", f"/api/iam/users/{admin}/force-logout")
     await root.fail(422, "B1001", "PUT", f"/api/iam/users/{admin}/enabled", {"enabled": False})
     await root.fail(409, "A0409", "DELETE", "/api/iam/roles/role-of-holder")
 

@@ -61,8 +61,7 @@ async def test_the_page_of_a_session_or_token_lists_what_it_did(served: Served, 
     browser = await served.sign_in_browser()
 
     page = (await browser.get(f"/admin/audit/sessions/{token['id']}")).text
-    what_it_did = page.partition("What it did")[2]
-    assert all(text in what_it_did for text in ("Client changed", "Client app", "Shop"))
+    assert all(text in page.partition("What it did")[2] for text in ("Client changed", "Client app", "Shop"))
     [asked] = await entries(api, kind="personal-token-created")
     page = (await browser.get(f"/admin/audit/sessions/{asked['actorSessionId']}")).text
     assert "Personal access token created" in page.partition("What it did")[2]

@@ -39,8 +39,7 @@ def test_no_page_has_a_serious_fault(visit: Visit, household: Household) -> None
             )
             faults += ["a summary of less than 24 px"] if low else []
             show(visitor, "light")
-            report = visitor.page.evaluate("axe.run({runOnly: ['color-contrast']})")
-            faults += name_serious(report)
+            faults += name_serious(visitor.page.evaluate("axe.run({runOnly: ['color-contrast']})"))
             faults += ["wider than a wide window"] if is_too_wide(visitor) else []
             if faults:
                 found[path] = faults

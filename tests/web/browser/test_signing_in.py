@@ -178,8 +178,7 @@ def works(visitor: Visitor, client_id: str, secret: str) -> bool:
 
 def test_two_clicks_on_approve_are_one_consent(visit: Visit, household: Household) -> None:
     with a_site() as callback:
-        administrator = visit("admin")
-        register_client(administrator, "impatient", f"{callback}/cb")
+        register_client(visit("admin"), "impatient", f"{callback}/cb")
         visitor = visit()
         visitor.open(request_for(household, client_id="impatient", redirect_uri=f"{callback}/cb", state="s"))
         visitor.sign_in("alice")

@@ -41,8 +41,7 @@ def test_the_server_sees_a_command_at_once_and_explain_the_server(machine: Machi
             assert token_answer(address, secret, agent, **refresh).status_code == status
         asked = {"kind": "session-ended"}
         events = httpx.get(f"{address}/api/audit/events", params=asked, headers=admin).json()
-        listed = events["data"]["items"]
-        session_id = listed[0]["sessionId"]
+        session_id = events["data"]["items"][0]["sessionId"]
 
         told = machine.script("explain", session_id)
         over_http = httpx.get(f"{address}/api/audit/sessions/{session_id}/explain", headers=admin).json()
@@ -69,8 +68,7 @@ def test_the_server_sees_a_command_at_once_and_explain_the_server(machine: Machi
         events = httpx.get(f"{address}/api/audit/events", params=begun, headers=admin).json()
         line = machine.run("explain", events["data"]["items"][-1]["sessionId"]).lines[-2]
         assert re.search(r"The operator( \S+)?, on the command line, changed the telephone number", line)
-        renamed = {"name": "Shop"}
-        httpx.put(f"{address}/api/oauth/clients/app", json=renamed, headers=admin).raise_for_status()
+        httpx.put(f"{address}/api/oauth/clients/app", json={"name": "Shop"}, headers=admin).raise_for_status()
         [entry] = machine.run("audit", "export", "--actor", "Admin").lines
         assert json.loads(entry)["kind"] == "client-changed"
 

@@ -317,8 +317,7 @@ def test_sessions_are_listed_shown_and_ended(machine: Machine, tmp_path: Path) -
         api = served.api()
         bodies = [{"username": name, "password": "correct horse battery"} for name in ("admin", "anna")]
         answers = [await api.post("/api/auth/login", json=body) for body in bodies]
-        shop = Registered("app", secret)
-        answers.append(await api.service("token", shop, grant_type="client_credentials"))
+        answers.append(await api.service("token", Registered("app", secret), grant_type="client_credentials"))
         return [answer.status_code for answer in answers]
 
     assert ask_once(tmp_path, start) == [200, 200, 200]
@@ -412,11 +411,10 @@ def test_the_language_is_that_of_the_option_or_of_the_environment(machine: Machi
 
 
 def test_a_command_that_cannot_be_understood_exits_with_2(machine: Machine) -> None:
-    lists = [f"client list --{option}" for option in ("page-size 201", "page 0", "language fr")]
     for words in (
         "client",
         "client create",
-        *lists,
+        *[f"client list --{option}" for option in ("page-size 201", "page 0", "language fr")],
         "user create a --locale fr",
         "explain",
         "no-such-command",

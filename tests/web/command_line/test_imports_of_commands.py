@@ -28,8 +28,7 @@ def test_help_version_and_completion_import_no_server(word: str, monkeypatch: py
     assert ("plain,session\n" if word == "completion" else "ostiary") in ended.stdout
     imported = ended.stderr.split()
     assert not {name.partition(".")[0] for name in imported} & _FOREIGN
-    ours = {name for name in imported if name.startswith("ostiary_")}
-    assert ours == {
+    assert {name for name in imported if name.startswith("ostiary_")} == {
         *("ostiary_web", "ostiary_web.__main__", "ostiary_web.streams"),
         *("ostiary_web.cli", "ostiary_web.cli.command_line"),
     }
@@ -40,6 +39,5 @@ def test_the_list_of_commands_says_what_each_of_them_says() -> None:
         _, words = COMMANDS[name]
         assert command.name == name
         assert command.hidden == (not words)
-        help_text = " ".join((command.help or "").split())
-        assert help_text.startswith(words.rstrip("."))
+        assert " ".join((command.help or "").split()).startswith(words.rstrip("."))
         assert words.endswith(".") or not words

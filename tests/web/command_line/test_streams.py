@@ -123,8 +123,7 @@ def test_a_greeting_that_cannot_be_written_ends_nothing_and_each_start_says_how_
         assert caller.get("/healthz").status_code == 200
         wait_until(lambda: another in log.read_text(), "its lines are written by a thread")
         assert another in bare_machine.run("migrate").out
-        drawn = bare_machine.script(*another.split()[1:])["password"]
-        sign_in = {"username": "admin", "password": drawn}
+        sign_in = {"username": "admin", "password": bare_machine.script(*another.split()[1:])["password"]}
         assert caller.post("/api/auth/login", json=sign_in).status_code == 200
     assert bare_machine.run("migrate").out == ""
 

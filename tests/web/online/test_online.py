@@ -126,8 +126,7 @@ async def test_the_end_of_all_sessions_includes_ones_own(served: Served, api: Ap
         assert "/admin/online/end-all" in (await here.get("/admin/online")).text
         asked = await here.get("/admin/online/end-all")
         assert f"you too: {len(await list_sessions(api))} running sessions end" in asked.text
-        done = await here.submit(asked, to="/admin/online/end-all")
-        assert done.headers["location"] == "/login"
+        assert (await here.submit(asked, to="/admin/online/end-all")).headers["location"] == "/login"
     else:
         await api.succeed("POST", "/api/monitor/force-logout-all")
 

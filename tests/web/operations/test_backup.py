@@ -88,8 +88,7 @@ def test_a_backup_under_load_holds_all_that_was_acknowledged_before(machine: Mac
         assert Milestone.BACKED_UP in store.state().milestones
 
     elsewhere = Machine(tmp_path / "there")
-    restored = elsewhere.script("restore", str(file), "--keep-sessions")
-    assert restored["ended"] == 0
+    assert elsewhere.script("restore", str(file), "--keep-sessions")["ended"] == 0
     with elsewhere.serving() as address:
         assert all(is_active(address, secret, each) for each in before)
 
@@ -368,8 +367,7 @@ def test_a_file_is_made_small_if_no_process_uses_it(machine: Machine, tmp_path: 
 
 @pytest.mark.parametrize("writes", [0, 5, 30])
 def test_a_disk_that_is_full_leaves_the_file_as_it_was(machine: Machine, tmp_path: Path, writes: int) -> None:
-    file = tmp_path / "here" / "ostiary.db"
-    erase_much(file)
+    erase_much(tmp_path / "here" / "ostiary.db")
     with FullDisk() as disk:
         disk.fail_after(writes)
         ran = machine.run("compact")

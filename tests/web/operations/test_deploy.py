@@ -138,8 +138,7 @@ def test_every_setting_has_a_default_and_a_meaning_in_its_page() -> None:
 
 
 def test_what_the_pages_name_as_a_setting_is_one() -> None:
-    page = (ROOT / "docs" / "operating.md").read_text()
-    named = set(re.findall(r"`([A-Z]+_[A-Z_]+)(?:=[^`]*)?`", page))
+    named = set(re.findall(r"`([A-Z]+_[A-Z_]+)(?:=[^`]*)?`", (ROOT / "docs" / "operating.md").read_text()))
     of_the_sdk = {"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_TRACES_SAMPLER", "OTEL_SERVICE_NAME"}
     assert named <= find_settings() | of_the_sdk | OF_OTHERS | {"SO_REUSEPORT"}
 
@@ -387,8 +386,7 @@ def test_the_route_leads_from_the_public_address_to_the_service() -> None:
     assert rule["timeouts"] == {"request": f"{seconds}s"}
     [parent] = route["parentRefs"]
     [proxy] = kubernetes("NetworkPolicy")["spec"]["ingress"][0]["from"]
-    labels = proxy["namespaceSelector"]["matchLabels"]
-    assert labels["kubernetes.io/metadata.name"] == parent["namespace"]
+    assert proxy["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"] == parent["namespace"]
 
 
 def test_the_page_asks_of_a_gateway_what_nginx_is_set_to() -> None:
@@ -429,8 +427,7 @@ def test_the_unit_of_the_book_follows_the_trail_of_the_unit_that_is_shipped() ->
     assert set(follower["LoadCredential"]) < set(shipped["LoadCredential"])
     words = follower["ExecStart"][0].split()
     assert words[0] == shipped["ExecStart"][0].split()[0]
-    cursor = Path(words[-1])
-    assert cursor.parent.name in follower["StateDirectory"][0].split()
+    assert Path(words[-1]).parent.name in follower["StateDirectory"][0].split()
 
 
 def test_proxies_close_idle_connections_before_ostiary_does_and_ask_whether_it_is_ready() -> None:
@@ -457,8 +454,7 @@ def test_systemd_understands_the_unit(tmp_path: Path) -> None:
 
 
 def test_the_socket_is_where_the_proxy_asks() -> None:
-    text = (DEPLOY / "ostiary.socket").read_text()
-    [address] = re.findall(r"^ListenStream=(\S+)$", text, re.MULTILINE)
+    [address] = re.findall(r"^ListenStream=(\S+)$", (DEPLOY / "ostiary.socket").read_text(), re.MULTILINE)
     assert f"    server {address} " in NGINX_CONF
 
 

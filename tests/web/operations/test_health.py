@@ -94,14 +94,12 @@ def test_a_disk_with_room_for_less_than_a_turn_is_not_ready_and_the_metrics_tell
 def test_a_role_that_cannot_keep_a_change_is_not_ready(statement: str, tmp_path: Path) -> None:
     role = f"ostiary_test_role_{os.getpid()}"
     with made_database() as url:
-        machine = Machine(tmp_path, DATABASE_URL=url)
-        assert machine.run("migrate").exit_code == 0
+        assert Machine(tmp_path, DATABASE_URL=url).run("migrate").exit_code == 0
         with psycopg.connect(url, autocommit=True) as owner:
             try:
                 owner.execute(f"CREATE ROLE {role}".encode())
                 owner.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}".encode())
-                limited = Machine(tmp_path, DATABASE_URL=f"{url}?options=-c%20role%3D{role}")
-                with limited.serving() as address:
+                with Machine(tmp_path, DATABASE_URL=f"{url}?options=-c%20role%3D{role}").serving() as address:
                     assert httpx.get(f"{address}/readyz").status_code == 200
                     owner.execute(statement.format(role=role).encode())
                     wait_until(lambda: httpx.get(f"{address}/readyz").status_code == 503)
@@ -174,8 +172,7 @@ def test_where_few_files_may_be_open_half_are_for_connections_and_the_log_says_s
         address = server.read_address()
         with httpx.Client(timeout=30) as caller, ExitStack() as held:
             for _ in range(32):  # all at once
-                answer = held.enter_context(caller.stream("GET", f"{address}/healthz"))
-                assert answer.status_code == 200
+                assert held.enter_context(caller.stream("GET", f"{address}/healthz")).status_code == 200
             assert len(os.listdir(f"/proc/{server.pid}/fd")) < 64
         server.stop()
         said = server.err.read()

@@ -270,8 +270,7 @@ def test_people_and_backends_find_the_server_under_a_path(
 
 @needs_nginx
 def test_a_proxy_that_takes_the_path_off_is_at_fault(tmp_path: Path, certificate: Certificate) -> None:
-    proxy = partial(nginx, to="http://ostiary/")
-    with behind(proxy, tmp_path, certificate, path="/auth/") as (machine, _):
+    with behind(partial(nginx, to="http://ostiary/"), tmp_path, certificate, path="/auth/") as (machine, _):
         finding = live(machine)
     assert finding["level"] == "fault"
     assert "the proxy must pass the path on unchanged" in finding["text"]
@@ -352,8 +351,7 @@ def test_a_live_request_names_what_is_wrong_with_the_server(tmp_path: Path) -> N
         return finding["text"]
 
     with Machine(tmp_path, TRUST_PROXY=CALLER).serving() as address:
-        said = look("", "believed a forged", PUBLIC_URL=address)
-        assert "TRUST_PROXY covers more than the proxy" in said
+        assert "TRUST_PROXY covers more than the proxy" in look("", "believed a forged", PUBLIC_URL=address)
         look("here", "it has another database", PUBLIC_URL=address)
     look("away", "does not answer: ConnectError", PUBLIC_URL=f"http://localhost:{free_port()}")
     look("nameless", "PUBLIC_URL")

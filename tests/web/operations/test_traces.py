@@ -94,8 +94,7 @@ class _Taking(BaseHTTPRequestHandler):
     server: Collector
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.take(self.path, dict(self.headers), body)
+        self.server.take(self.path, dict(self.headers), self.rfile.read(int(self.headers["Content-Length"])))
         self.send_response(200)
         self.send_header("Content-Length", "0")
         self.end_headers()
@@ -149,8 +148,7 @@ async def post(server: Server, path: str, fields: Fields, **form: str) -> Respon
 
 def read_log(server: Server, trace_id: str) -> list[dict[str, Any]]:
     """Return the lines of the log with this trace id."""
-    lines = server.log.read_text().splitlines()
-    found = [json.loads(line) for line in lines if line.startswith("{")]
+    found = [json.loads(line) for line in server.log.read_text().splitlines() if line.startswith("{")]
     return [entry for entry in found if entry.get("trace_id") == trace_id]
 
 

@@ -97,8 +97,7 @@ def test_who_follows_while_the_one_before_finishes_keeps_the_path(tmp_path: Path
 
 def test_a_server_listens_on_several_addresses(machine: Machine, tmp_path: Path) -> None:
     path = tmp_path / "door"
-    bind = f"127.0.0.1:0, [::1]:0,unix:{path}"
-    with machine.start(settings={"BIND": bind, "WORKERS": "2"}) as process:
+    with machine.start(settings={"BIND": f"127.0.0.1:0, [::1]:0,unix:{path}", "WORKERS": "2"}) as process:
         four, six, local = process.out.readline().removeprefix("Ostiary serves ").strip().split(" and ")
         assert local == f"unix:{path}"
         for address in (four, six):

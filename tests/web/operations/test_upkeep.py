@@ -49,8 +49,7 @@ async def test_each_background_task_of_a_server_acts(serve: Serve, autojump_cloc
         assert client.secret_used_at is not None
         assert client.wrong_secrets == 1
 
-        window = served.store.policy.salt_seconds
-        await pass_time(window, UPKEEP.sweep_seconds)
+        await pass_time(served.store.policy.salt_seconds, UPKEEP.sweep_seconds)
         assert len(salted()) == 1, "a retry may still need it"
         await pass_time(1, UPKEEP.sweep_seconds)
         assert salted() == [], "no salt outlives its window"

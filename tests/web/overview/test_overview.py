@@ -24,8 +24,7 @@ PATH = "/api/monitor/overview"
 
 async def summarise(served: Served) -> None:
     """Count refusals and events as the server does every minute."""
-    service = served.services.service
-    await flush_refusals(service.activity, served.store, served.clock, run_inline)
+    await flush_refusals(served.services.service.activity, served.store, served.clock, run_inline)
     await Summarising(served.store, served.clock, run_sync=run_inline).summarise_once()
 
 
@@ -152,8 +151,7 @@ def test_what_is_counted_as_often_as_another_stands_in_order_of_names() -> None:
     ],
 )
 async def test_a_time_that_is_none_is_refused(api: Api, query: dict[str, Any], paths: list[str]) -> None:
-    answer = await api.call("GET", PATH, params=query)
-    assert fields_of(expect_refusal(answer, 400, "A0401")) == paths
+    assert fields_of(expect_refusal(await api.call("GET", PATH, params=query), 400, "A0401")) == paths
 
 
 async def test_counts_of_the_trail_and_of_machines_need_other_permissions(served: Served) -> None:

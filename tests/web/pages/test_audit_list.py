@@ -154,9 +154,7 @@ async def test_entries_show_a_session_whose_record_was_erased(served: Served, br
     await served.decide(RecordExpired(key=Key(Table.SESSION, life.rpartition("/")[2])))
     await browser.sign_in()
 
-    told = await browser.get(life)
-
-    page = await browser.follow(told)
+    page = await browser.follow(await browser.get(life))
     assert "The record of this session was erased" in unescape(page.text)
     assert page.text.count('data-label="Kind"') == 3  # it started, its code was used, it ended
     assert (await browser.get(f"/admin/audit/sessions/{'0' * 32}")).status_code == 404

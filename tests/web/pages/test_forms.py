@@ -57,8 +57,7 @@ async def test_a_user_whose_address_is_too_long_sees_a_page_that_says_so(served:
 @pytest.mark.parametrize("door", DOORS)
 async def test_a_user_beside_the_public_path_sees_a_page_that_says_so(serve: Serve) -> None:
     async with serve(PUBLIC_URL="https://www.example.com/auth") as served:
-        browser = served.browser(base="https://www.example.com")
-        response = await browser.get("/login")
+        response = await served.browser(base="https://www.example.com").get("/login")
     assert response.status_code == 404
     assert "There is nothing here" in response.text
     assert 'href="/auth/"' in response.text
@@ -206,8 +205,7 @@ async def test_what_an_empty_lifetime_means(served: Served, browser: Browser) ->
     saved = await browser.submit(page, values, to="/admin/clients/app/edit")
     assert saved.status_code == 303, saved.text
     root = await served.administrator()
-    client = await root.succeed("GET", "/api/oauth/clients/app")
-    assert client["accessTokenTtl"] == 600
+    assert (await root.succeed("GET", "/api/oauth/clients/app"))["accessTokenTtl"] == 600
 
 
 @pytest.mark.parametrize("path", ["/admin/clients/new", "/admin/clients/app/edit"])
@@ -320,8 +318,7 @@ async def test_a_form_with_a_fault_in_it_still_knows_what_it_showed_at_first(ser
 )
 async def test_a_made_up_old_value_of_a_form_undoes_nothing(served_app: Served, shown: str) -> None:
     browser, page = await open_page(served_app)
-    answer = await save(browser, page, shown=shown, accessTokenTtl="600")
-    assert answer.status_code == 303
+    assert (await save(browser, page, shown=shown, accessTokenTtl="600")).status_code == 303
     assert (await app(served_app))["accessTokenTtl"] == 600
 
 

@@ -53,8 +53,7 @@ async def test_another_language_on_the_way_through_the_first_password(served: Se
     # With `form-action` a browser would stop at /sso if that leads straight on to the client.
     assert "form-action" not in short.headers["content-security-policy"]
     page = await in_another_language(browser, short)
-    changed = await browser.submit(page, change, to="/password")
-    assert changed.headers["location"] == sso()
+    assert (await browser.submit(page, change, to="/password")).headers["location"] == sso()
 
 
 @pytest.mark.parametrize(
@@ -75,8 +74,7 @@ async def test_another_language_on_a_form_with_faults(
     page = await browser.get("/account" if path in ("/account/language", "/account/zone") else path)
     faulty = await browser.submit(page, values, to=path)
     assert faulty.status_code in (400, 422)
-    switched = await in_another_language(browser, faulty)
-    assert switched.url.path == page.url.path
+    assert (await in_another_language(browser, faulty)).url.path == page.url.path
 
 
 async def test_a_password_forgotten_on_the_way(served: Served) -> None:
@@ -84,8 +82,7 @@ async def test_a_password_forgotten_on_the_way(served: Served) -> None:
     browser, page = await at_sign_in(served)
     page = await browser.get(link(page, "/recover"))
     assert link(page, "/login") == f"/login?next={sso()}"
-    wrong = await browser.submit(page, {"phone": "1"}, to="/recover")
-    page = await in_another_language(browser, wrong)
+    page = await in_another_language(browser, await browser.submit(page, {"phone": "1"}, to="/recover"))
     sent = await browser.follow(await browser.submit(page, {"phone": ANNAS_PHONE}, to="/recover"))
     values = {"code": outbox(served)[-1]["code"], "new_password": "a better one"}
     short = await browser.submit(sent, {**values, "new_password": "short"}, to="/recover/password")
@@ -136,8 +133,7 @@ async def test_a_recovery_leads_only_to_a_path_of_this_server(served: Served, re
     sent = await browser.follow(sent)
     assert "evil" not in sent.text
     values = {"code": outbox(served)[-1]["code"], "new_password": "a better one", "next": return_to}
-    done = await browser.submit(sent, values, to="/recover/password")
-    assert "evil" not in done.headers["location"]
+    assert "evil" not in (await browser.submit(sent, values, to="/recover/password")).headers["location"]
 
 
 FORMS = {
@@ -159,8 +155,7 @@ async def test_a_session_that_ran_out_while_a_form_was_open(served: Served) -> N
     await served.client()
     for shown_on, sent_to in FORMS.items():
         browser = served.browser()
-        page = await browser.follow(await browser.post(sent_to))
-        back = await browser.log_in(page)
+        back = await browser.log_in(await browser.follow(await browser.post(sent_to)))
         assert back.headers["location"] == shown_on
         assert (await browser.follow(back)).status_code in (200, 404)
 

@@ -91,8 +91,7 @@ async def test_a_cell_names_the_browser_and_the_age_and_an_empty_one_takes_no_li
         await browser.sign_in()
         behind = f"</summary>{user_agent} &lt;x&gt;</details>"
         for path in ("/account/sessions", "/admin/online", "/admin/audit"):
-            shown = (await browser.get(path)).text
-            assert f'<details class="agent"><summary>{name}{behind}' in shown, path
+            assert f'<details class="agent"><summary>{name}{behind}' in (await browser.get(path)).text, path
         listed = (await browser.get("/admin/audit")).text
         told = (await browser.get(re.findall('"(/admin/audit/sessions/[^"]*)"', listed)[0])).text
         assert re.search(f"{SOURCE}(?:, |，){name}", told)
@@ -182,8 +181,7 @@ async def test_only_fifty_users_are_taken(served: Served, browser: Browser, plac
     assert said in page.text
     assert "any of them counts" not in page.text
     assert "only the first" not in (await browser.get(f"{place}?userId=crowd05")).text
-    sent = await browser.submit(page, {"userId": "crow"}, to=place)
-    assert said in (await browser.follow(sent)).text
+    assert said in (await browser.follow(await browser.submit(page, {"userId": "crow"}, to=place))).text
 
 
 # --- as a sheet
@@ -198,8 +196,7 @@ async def test_a_list_is_exported_as_it_is_shown(served: Served, browser: Browse
         ({"q": "zoe", "sort": "-username"}, ["zoey", "zoe"]),
         ({"q": "zoe", "page": "1", "createdAtTo": "2020-01-01"}, []),
     ):
-        page = await people(browser, **query)
-        (link,) = [each for each in links_on(page) if "/export" in each]
+        (link,) = [each for each in links_on(await people(browser, **query)) if "/export" in each]
         sheet = await browser.get(link)
         assert sheet.status_code == 200, sheet.text
         heading, *rows = rows_of(sheet.content)
@@ -209,8 +206,7 @@ async def test_a_list_is_exported_as_it_is_shown(served: Served, browser: Browse
     (link,) = [each for each in links_on(audit) if "/export" in each]
     heading, *rows = rows_of((await browser.get(link)).content)
     assert len(rows) == 1
-    template = rows_of((await browser.get("/admin/people/import-template")).content)
-    assert "用户名" in template[0]
+    assert "用户名" in rows_of((await browser.get("/admin/people/import-template")).content)[0]
     assert "/admin/people/import-template" in (await browser.get("/admin/people/import")).text
 
 
@@ -246,8 +242,7 @@ async def test_users_are_filtered_by_what_they_lack_and_the_filters_stand_as_chi
     assert "/admin/people?neverSignedIn=true" in links_on(page), "each chip leads to the list without it"
     assert "/admin/people?q=a" in links_on(page)
     assert (await people(browser, neverSignedIn="maybe")).status_code == 400
-    sheet = await browser.get("/admin/people/export?neverSignedIn=true")
-    heading, *rows = rows_of(sheet.content)
+    heading, *rows = rows_of((await browser.get("/admin/people/export?neverSignedIn=true")).content)
     assert [row[heading.index("User name")] for row in rows] == ["bert", "carl"]
 
 

@@ -145,8 +145,7 @@ async def test_an_action_on_nothing_says_so(served: Served, browser: Browser) ->
 
 async def test_all_that_match_are_asked_about_by_number_and_done(served: Served, browser: Browser) -> None:
     ids = await register_crowd(served, 130)
-    api = served.api()
-    await api.sign_in("someone", "anna's password")
+    await served.api().sign_in("someone", "anna's password")
     page = await browser.get(f"{PEOPLE}?q=crowd")
     assert "All 130 that match" in page.text
     question = await press(browser, page, "all=1&page=1", to="/admin/selected/users/disable")
@@ -172,16 +171,14 @@ async def test_what_matches_is_judged_again_when_it_is_done(served: Served, brow
     assert "Delete: all 31 that match" in asked.text
     assert "Another number matches now" in asked.text
     assert count_enabled(served) == 31
-    page = await browser.follow(await confirm(browser, asked))
-    assert read_notice(page) == ["31 deleted."]
+    assert read_notice(await browser.follow(await confirm(browser, asked))) == ["31 deleted."]
 
 
 async def test_all_that_match_last_until_another_filter(served: Served, browser: Browser) -> None:
     await register_crowd(served, 30)
     page = await press(browser, await browser.get(f"{PEOPLE}?q=crowd"), "all=1&page=2")
     assert "30 selected" in page.text
-    filtered = await browser.submit(page, {"q": "crowd00"}, to=PEOPLE)
-    assert "all=1" not in filtered.headers["location"]
+    assert "all=1" not in (await browser.submit(page, {"q": "crowd00"}, to=PEOPLE)).headers["location"]
 
 
 async def test_who_may_not_see_the_list_selects_nothing_by_a_filter(served: Served) -> None:
@@ -273,8 +270,7 @@ async def test_an_administrator_among_the_selected_is_warned_before(served: Serv
         (f"online/end?selected={here}", True),
         (f"online/end?selected={anna}", False),
     ):
-        page = (await browser.get(f"/admin/{asked}")).text
-        assert ("you are signed out at once" in page) is is_told, asked
+        assert ("you are signed out at once" in (await browser.get(f"/admin/{asked}")).text) is is_told, asked
 
 
 async def test_only_who_may_change_records_can_select_them(served: Served) -> None:
@@ -286,12 +282,10 @@ async def test_only_who_may_change_records_can_select_them(served: Served) -> No
 
 async def test_no_more_are_selected_than_an_address_holds(served: Served, browser: Browser) -> None:
     ids = await register_crowd(served, 210)
-    address = f"/admin/selected/users/disable?{urlencode({'selected': ids}, doseq=True)}"
-    question = await browser.get(address)
+    question = await browser.get(f"/admin/selected/users/disable?{urlencode({'selected': ids}, doseq=True)}")
     assert "Disable: 200 selected" in question.text
     assert "Only the first 200 are taken" in question.text
-    page = await browser.get(f"{PEOPLE}?{urlencode({'selected': ids}, doseq=True)}")
-    assert "200 selected" in page.text
+    assert "200 selected" in (await browser.get(f"{PEOPLE}?{urlencode({'selected': ids}, doseq=True)}")).text
 
 
 @pytest.mark.parametrize("query", ["all=1&createdAtFrom=yesterday", "all=1&nonsense=1"])
@@ -341,8 +335,7 @@ async def test_roles_are_given_after_a_proof_and_never_to_oneself_or_above_onese
     assert read_notice(page)[0] == "The roles of 0 users are changed.", "to take needs no proof"
     asked = await confirm(clerk, await clerk.get(address), give="clerk")
     assert (asked.status_code, "Confirm that it is you" in asked.text) == (403, True)
-    done = await clerk.submit(asked, {"proof": HOLDERS_PASSWORD})
-    assert read_notice(await clerk.follow(done)) == [
+    assert read_notice(await clerk.follow(await clerk.submit(asked, {"proof": HOLDERS_PASSWORD}))) == [
         "The roles of 1 user are changed.",
         f"1 refused: {clara.name}. You cannot do this to yourself: ask another administrator.",
     ]

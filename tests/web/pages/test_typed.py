@@ -85,8 +85,7 @@ async def test_nothing_is_kept_of_what_no_form_of_ours_sent(
         browser.cookies.delete(name)
     headers = {"Content-Type": "application/x-www-form-urlencoded", **headers}
     content = urlencode({**TYPED, "form_token": token, **fields})
-    sent = await browser.post(NEW, content=content, headers=headers)
-    assert sent.status_code == 303
+    assert (await browser.post(NEW, content=content, headers=headers)).status_code == 303
     assert "ostiary_typed" not in browser.cookies
 
 

@@ -54,8 +54,7 @@ async def test_the_built_in_clients_are_protected(served: Served, api: Api, clie
         ("DELETE", one, None),
         ("POST", f"{CLIENTS}/batch-delete", {"ids": [client_id]}),
     ):
-        failure = await api.fail(422, "B4010", method, path, body)
-        assert failure["msg"] == "A built-in client is protected."
+        assert (await api.fail(422, "B4010", method, path, body))["msg"] == "A built-in client is protected."
     taken = {"clientId": client_id, "name": "Mine", "grantTypes": ["client_credentials"]}
     await api.fail(409, "A0409", "POST", CLIENTS, taken)
     assert served.records() == before
@@ -66,8 +65,7 @@ async def test_the_built_in_clients_are_protected(served: Served, api: Api, clie
 
 
 async def test_the_secret_is_shown_where_it_is_drawn_and_nowhere_else(served: Served, api: Api) -> None:
-    client = await served.client()
-    drawn = [client.secret, (await api.succeed("POST", f"{CLIENTS}/app/secret"))["secret"]]
+    drawn = [(await served.client()).secret, (await api.succeed("POST", f"{CLIENTS}/app/secret"))["secret"]]
     assert all(len(secret) >= 43 and secret.isalnum() for secret in drawn)
     await api.succeed("PUT", f"{CLIENTS}/app", {"name": "Other"})
     for path in ("", "/app", "/options", "/app/sessions"):
@@ -89,8 +87,7 @@ async def test_a_client_was_last_used_when_it_was_last_given_tokens(served: Serv
     shown = await api.succeed("GET", f"{CLIENTS}/app")
     assert shown["lastUsedAt"] == "2027-01-15T08:01:00.123Z"
     assert shown["updatedAt"] == "2027-01-15T08:00:00.123Z"
-    items = (await api.succeed("GET", CLIENTS, params={"clientId": "app"}))["items"]
-    assert items == [shown]
+    assert (await api.succeed("GET", CLIENTS, params={"clientId": "app"}))["items"] == [shown]
 
 
 async def test_the_sessions_of_a_client_are_those_that_run(served: Served, api: Api) -> None:
@@ -103,8 +100,7 @@ async def test_the_sessions_of_a_client_are_those_that_run(served: Served, api: 
     page = await api.succeed("GET", f"{CLIENTS}/app/sessions", params={"username": "nobody", "pageSize": 1})
     assert page == {"items": [], "total": 0}
     # The client in the path counts, and not another one in the query.
-    other_query = {"clientId": "other"}
-    assert (await api.succeed("GET", f"{CLIENTS}/app/sessions", params=other_query))["total"] == 1
+    assert (await api.succeed("GET", f"{CLIENTS}/app/sessions", params={"clientId": "other"}))["total"] == 1
     await api.service("revoke", client, token=issued["access_token"])
     assert (await api.succeed("GET", f"{CLIENTS}/app/sessions"))["total"] == 0
     await api.fail(404, "A0404", "GET", f"{CLIENTS}/nothing/sessions")

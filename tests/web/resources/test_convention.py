@@ -82,8 +82,7 @@ dated_resources = pytest.mark.parametrize("kind", [CLIENTS, USERS], ids=["client
 
 async def keys(api: Api, kind: Kind, **query: Any) -> list[str]:
     """Return the names on a page of the list."""
-    data = await api.succeed("GET", kind.path, params=query)
-    return [item[kind.key] for item in data["items"]]
+    return [item[kind.key] for item in (await api.succeed("GET", kind.path, params=query))["items"]]
 
 
 # --- records
@@ -120,8 +119,7 @@ async def test_what_stands_already_is_no_change(served: Served, api: Api, kind: 
     shown = await api.succeed("GET", f"{kind.path}/{made['id']}")
     before, told = served.records(), served.audit()
     served.clock.wait(5)
-    body = {} if sent == "nothing" else shown
-    assert await api.succeed("PUT", f"{kind.path}/{made['id']}", body) == shown
+    assert await api.succeed("PUT", f"{kind.path}/{made['id']}", {} if sent == "nothing" else shown) == shown
     assert (served.records(), served.audit()) == (before, told)
 
 
@@ -157,8 +155,7 @@ async def test_a_taken_name_is_a_conflict_that_names_its_field(served: Served, a
     await kind.make(api, "one")
     served.clock.wait(2)
     before = served.records()
-    failure = await api.fail(409, "A0409", "POST", kind.path, kind.new("one"))
-    assert fields_of(failure) == [kind.key]
+    assert fields_of(await api.fail(409, "A0409", "POST", kind.path, kind.new("one"))) == [kind.key]
     assert served.records() == before
 
 
@@ -241,8 +238,7 @@ async def test_what_a_batch_must_be(api: Api, kind: Kind) -> None:
     for ids in ({}, *({"ids": ids} for ids in ([], "one", [1], None, ["one", "one"], many))):
         failure = await api.fail(400, "A0401", "POST", f"{kind.path}/batch-delete", ids)
         assert fields_of(failure) == ["ids"], ids
-    more = {"ids": ["one"], "all": True}
-    failure = await api.fail(400, "A0401", "POST", f"{kind.path}/batch-delete", more)
+    failure = await api.fail(400, "A0401", "POST", f"{kind.path}/batch-delete", {"ids": ["one"], "all": True})
     assert fields_of(failure) == ["all"]
 
 
@@ -304,8 +300,7 @@ BAD_RANGES: dict[str, list[str]] = {
 async def test_every_bad_parameter_is_named(api: Api, kind: Kind) -> None:
     """READINGS 35."""
     for query, bad in (BAD_PARAMETERS | (BAD_RANGES if kind.dated else {})).items():
-        found = fields_of(await api.fail(400, "A0401", "GET", f"{kind.path}?{query}"))
-        assert found == bad, query
+        assert fields_of(await api.fail(400, "A0401", "GET", f"{kind.path}?{query}")) == bad, query
 
 
 @dated_resources
@@ -333,8 +328,7 @@ async def test_options_are_values_with_labels(api: Api, kind: Kind) -> None:
     await kind.make(api, "two")
     path = f"{kind.path}/options"
     assert len(await api.succeed("GET", path)) == 2 + kind.built_in
-    found = await api.succeed("GET", path, params={"q": "one"})
-    assert found == [{"value": made["id"], "label": "The one"}]
+    assert await api.succeed("GET", path, params={"q": "one"}) == [{"value": made["id"], "label": "The one"}]
     failure = await api.fail(400, "A0401", "GET", path, params={"page": 1, "sort": "x"})
     assert fields_of(failure) == ["sort", "page"]
 

@@ -101,8 +101,7 @@ async def _item(api: Api, kind: Kind, name: str) -> dict[str, Any]:
 @every_resource
 async def test_an_export_is_what_the_filters_match_in_the_order_asked_for(served: Served, kind: Kind) -> None:
     api = await with_three(served, kind)
-    content = await export_list(api, kind, **{kind.key: "t", "sort": f"-{kind.key}"})
-    headings, *rows = rows_of(content)
+    headings, *rows = rows_of(await export_list(api, kind, **{kind.key: "t", "sort": f"-{kind.key}"}))
     column = headings.index({"clientId": "Client ID", "username": "User name", "code": "Code"}[kind.key])
     assert [row[column] for row in rows][:2] == ["two", "three"]
     assert [row[column] for row in rows_of(await export_list(api, kind, q="three"))[1:]] == ["three"]
@@ -119,8 +118,7 @@ async def test_an_export_has_records_made_since_the_count(api: Api, monkeypatch:
         done = expect_success(await api.import_sheet(USERS.path, sheet, mode="insert"))
         assert done["created"] == len(some)
         assert (await api.succeed("GET", USERS.path))["total"] == 13
-    found = [row[1] for row in rows_of(await export_list(api, USERS))[1:]]
-    assert found == ["admin", *names]
+    assert [row[1] for row in rows_of(await export_list(api, USERS))[1:]] == ["admin", *names]
 
 
 async def test_an_export_keeps_to_a_range_of_times(served: Served) -> None:
@@ -134,8 +132,7 @@ async def test_an_export_keeps_to_a_range_of_times(served: Served) -> None:
             query = {f"{name}{end}": later["createdAt"]}
             total = (await api.succeed("GET", path, params=query))["total"]
             everything = (await api.succeed("GET", path))["total"]
-            response = await api.call("GET", f"{path}/export", params=query)
-            assert len(rows_of(response.content)) - 1 == total
+            assert len(rows_of((await api.call("GET", f"{path}/export", params=query)).content)) - 1 == total
             assert end == "To" or total < everything
 
 
@@ -237,8 +234,7 @@ async def test_an_export_that_cannot_be_read_on_is_cut_off_and_one_that_cannot_b
     await sent.export(holder, "/api/audit/events/export")
     assert not sent.is_complete
     assert sent.reads_before[-1] < 8
-    response = await holder.call("GET", "/api/audit/events/export")
-    expect_refusal(response, 500, "A0500")
+    expect_refusal(await holder.call("GET", "/api/audit/events/export"), 500, "A0500")
 
 
 async def test_the_head_of_an_export_reads_one_piece(served: Served, sent: Sent) -> None:
@@ -368,8 +364,7 @@ async def test_a_kept_sheet_is_of_one_user_and_form_and_for_an_hour(served: Serv
 
     other = await browser_of(served, *Permission, username="carl")
     for sender, place in ((other, IMPORT), (browser, "/admin/roles/import")):
-        form_of_place = await sender.get(place)
-        answer = await sender.submit(form_of_place, {"mode": "insert", "kept": kept}, to=place)
+        answer = await sender.submit(await sender.get(place), {"mode": "insert", "kept": kept}, to=place)
         assert refused in answer.text, place
     for wrong in (kept[:-1], f"A{kept[1:]}", "é", "x"):
         assert refused in (await send_form(browser, page, mode="insert", kept=wrong)).text
@@ -469,8 +464,7 @@ async def test_new_clients_get_their_secrets_this_once(served: Served) -> None:
     sheet = [["clientId", "name", "grantTypes", "scopes"], fresh, ["one", "x"]]
     assert await faults_of(api, CLIENTS, sheet) == ["rows.3.grantTypes"]
     sheet[2] += ["client_credentials", "user.read"]
-    done = expect_success(await api.import_sheet(CLIENTS.path, sheet))
-    [issued] = done["secrets"]
+    [issued] = expect_success(await api.import_sheet(CLIENTS.path, sheet))["secrets"]
     assert issued["clientId"] == "fresh"
     basic = httpx.BasicAuth("fresh", issued["secret"])
     form = {"grant_type": "client_credentials"}
@@ -517,8 +511,7 @@ async def test_a_batch_may_pass_every_permission_on_and_not_end_it(served: Serve
         await USERS.make(api, name)
     before = served.records()
     sheet = [["username", "name", "roleIds"], ["admin", "Admin", ""], ["one", "One", ""]]
-    failure = expect_refusal(await api.import_sheet(USERS.path, sheet), 422, "B1001")
-    assert fields_of(failure) == ["rows.2"]
+    assert fields_of(expect_refusal(await api.import_sheet(USERS.path, sheet), 422, "B1001")) == ["rows.2"]
     assert served.records() == before
     rows = [["admin", "Admin", ""], ["two", "Two", "super_admin"]]
     sheet[1:] = rows if taken_first else rows[::-1]
@@ -678,8 +671,7 @@ async def test_who_may_only_create_cannot_change_by_a_sheet(served: Served) -> N
     api = await holder_of(served, Permission.USER_CREATE)
     before = served.records()
     sheet = [["username", "name"], ["one", "Changed"], ["new", "New"]]
-    failure = expect_refusal(await api.import_sheet(USERS.path, sheet), 403, "A0403")
-    assert fields_of(failure) == ["rows.2"]
+    assert fields_of(expect_refusal(await api.import_sheet(USERS.path, sheet), 403, "A0403")) == ["rows.2"]
     assert served.records() == before
     assert expect_success(await api.import_sheet(USERS.path, [sheet[0], sheet[2]]))["created"] == 1
     assert (await _item(admin, USERS, "new"))["name"] == "New"

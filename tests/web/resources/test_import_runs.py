@@ -258,5 +258,4 @@ async def test_other_tasks_run_between_rows_of_an_import(api: Api, monkeypatch: 
         done = expect_success(await api.import_sheet(USERS, sheet, mode="insert"))
         nursery.cancel_scope.cancel()
     assert done["created"] == order.count("row") == 50
-    longest = max(len(list(same)) for what, same in groupby(order) if what == "row")
-    assert longest < 10
+    assert max(len(list(same)) for what, same in groupby(order) if what == "row") < 10

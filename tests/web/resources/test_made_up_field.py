@@ -88,8 +88,7 @@ def test_the_rules_read_it_and_the_trail_has_its_changes() -> None:
         FieldFault("contact", FieldRule.TOO_LONG),
         FieldFault("floor", ACCESS_LIFETIME),
     )
-    edited = MORE.edit(client, {"contact": None, "floor": 4}, None)
-    assert MORE.changes(client, edited) == (
+    assert MORE.changes(client, MORE.edit(client, {"contact": None, "floor": 4}, None)) == (
         FieldChange("contact", "anna@example.com", None),
         FieldChange("floor", 3, 4),
     )

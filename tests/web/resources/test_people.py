@@ -40,8 +40,7 @@ async def test_one_administrator_of_a_batch_stays_and_the_caller_goes_last(serve
     """One user must keep every permission. Each part of a batch that takes it is refused (READINGS 51)."""
     own = await id_of(api)
     second = (await api.succeed("POST", USERS, {**NEW, "roleIds": ["super_admin"]}, status=201))["id"]
-    both = {"ids": [own, second]}
-    failure = await api.fail(422, "B1001", "POST", f"{USERS}/batch-delete", both)
+    failure = await api.fail(422, "B1001", "POST", f"{USERS}/batch-delete", {"ids": [own, second]})
     assert sorted(fields_of(failure)) == ["ids.0", "ids.1"]
     ids = {"ids": [own, await served.user("ben"), await served.user("carl")]}
     assert await api.succeed("POST", f"{USERS}/batch-delete", ids) == {"deleted": 3}
@@ -75,8 +74,7 @@ async def test_a_deputy_reaches_no_account_above(served: Served, method: str, pa
     admin = await served.administrator()
     await served.tokens(await served.client(), "above", "the holder's")
     user_id = await id_of(above)
-    more = {"roleIds": ["role-of-above", "role-of-holder"]}
-    await admin.succeed("PUT", f"{USERS}/{user_id}", more)
+    await admin.succeed("PUT", f"{USERS}/{user_id}", {"roleIds": ["role-of-above", "role-of-holder"]})
 
     async def ask(api: Api) -> httpx.Response:
         if path == "batch-delete":
@@ -144,8 +142,7 @@ async def test_the_built_in_role_cannot_be_changed(served: Served, api: Api) -> 
 async def test_a_role_that_a_user_holds_cannot_be_deleted(served: Served, api: Api) -> None:
     await holder_of(served, Permission.ROLE_LIST)
     await api.fail(409, "A0409", "DELETE", f"{ROLES}/role-of-holder")
-    batch = {"ids": ["role-of-holder"]}
-    failure = await api.fail(409, "A0409", "POST", f"{ROLES}/batch-delete", batch)
+    failure = await api.fail(409, "A0409", "POST", f"{ROLES}/batch-delete", {"ids": ["role-of-holder"]})
     assert failure["errors"] == [{"path": "ids.0", "msg": "The record is still referenced."}]
     [holder] = (await api.succeed("GET", USERS, params={"username": "holder"}))["items"]
     await api.succeed("PUT", f"{USERS}/{holder['id']}", {"roleIds": []})

@@ -92,8 +92,7 @@ def test_what_is_typed_into_an_empty_cell_of_a_text_column_is_text() -> None:
     content = write_sheet(*kinds, items=[(None, (), (), None, None)])
     styles = xml_of(content, "xl/styles.xml").partition("<cellXfs")[2].partition("</cellXfs>")[0]
     formats = re.findall(r'<xf numFmtId="([0-9]+)"', styles)
-    columns = re.findall(r"<col [^>]*>", xml_of(content))
-    found = [re.search(r'style="([0-9]+)"', column) for column in columns]
+    found = [re.search(r'style="([0-9]+)"', column) for column in re.findall(r"<col [^>]*>", xml_of(content))]
     assert [style and formats[int(style[1])] for style in found] == ["49", "49", "49", None, None]
 
 
