@@ -79,9 +79,7 @@ TEST = (
 
 
 @pytest.mark.parametrize("target, ran", [("run", SERVE), ("demo", "run python -m demo")])
-def test_a_server_from_nothing_is_given_what_a_server_needs(
-    checkout: Checkout, target: str, ran: str
-) -> None:
+def test_a_server_from_nothing_is_given_what_it_needs(checkout: Checkout, target: str, ran: str) -> None:
     assert checkout.make(target) == [SERVER, CHECKOUT, ran]
     assert checkout.make(target) == [ran]
 

@@ -123,15 +123,11 @@ def test_the_wheel_holds_every_file_of_the_three_packages_and_nothing_else(wheel
     }
     assert {name for name in files if not name.startswith(about)} == there
     assert {f"{package}/py.typed" for package in ("ostiary_core", "ostiary_net", "ostiary_web")} <= there
-    assets = "ostiary_web/api_document/assets"
-    for name in (
-        f"{assets}/swagger-ui-bundle.js",
-        f"{assets}/swagger-ui.css",
-        "ostiary_web/static/ostiary.css",
-    ):
+    docs = "ostiary_web/api_document/assets"
+    for name in (f"{docs}/swagger-ui-bundle.js", f"{docs}/swagger-ui.css", "ostiary_web/static/ostiary.css"):
         assert files[name] > 0
     for name in ("LICENSE", "NOTICE", "swagger-ui-bundle.js.LICENSE.txt"):
-        assert files[f"{about}/licenses/web/{assets}/{name}"] == files[f"{assets}/{name}"] > 0
+        assert files[f"{about}/licenses/web/{docs}/{name}"] == files[f"{docs}/{name}"] > 0
     assert files[f"{about}/licenses/LICENSE"] > 0
 
 
@@ -191,8 +187,7 @@ def test_the_core_works_in_a_bare_environment(wheel: Path, tmp_path: Path) -> No
 
     seen = json.loads(run(python, "-I", "-c", IMPORT_ALL_OF_THE_CORE, cwd=tmp_path))
     assert Path(seen["file"]).is_relative_to(bare)
-    assert seen["installed"] == ["ostiary"]
-    assert seen["loaded"] == []
+    assert (seen["installed"], seen["loaded"]) == (["ostiary"], [])
     assert seen["modules"] != []
 
     said = subprocess.run([bare / "bin" / "ostiary"], capture_output=True, text=True, check=False)

@@ -77,12 +77,10 @@ class Programs:
 
     def run(self, *command: str) -> None:
         """Run a program to its end, on no machine. Raises `NotWell` with its output."""
-        whole = self._place(None, command)
-        done = subprocess.run(
-            whole, capture_output=True, check=False, cwd="/", text=True, timeout=_RUN_SECONDS
-        )
-        if done.returncode:
-            raise NotWell(f"{command[0]} ends with {done.returncode}: {done.stdout} {done.stderr}")
+        line = self._place(None, command)
+        ran = subprocess.run(line, capture_output=True, check=False, cwd="/", text=True, timeout=_RUN_SECONDS)
+        if ran.returncode:
+            raise NotWell(f"{command[0]} ends with {ran.returncode}: {ran.stdout} {ran.stderr}")
 
     def _place(self, machine: int | None, command: Sequence[str]) -> list[str]:
         whole = [*self._as_owner, *command]

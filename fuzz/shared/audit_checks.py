@@ -81,9 +81,7 @@ def _faults_of_recovery(decision: Decision) -> Iterator[Violation]:
 def _are_alike(written: list[_Fields], recorded: list[_Fields]) -> bool:
     return len(written) == len(recorded) and all(
         did.keys() == fact.keys()
-        and all(
-            _is_whole(did[name][end], did[name][1 - end], fact[name][end]) for name in did for end in (0, 1)
-        )
+        and all(_is_whole(did[key][end], did[key][1 - end], fact[key][end]) for key in did for end in (0, 1))
         for did, fact in zip(written, recorded, strict=True)
     )
 

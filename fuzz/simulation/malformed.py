@@ -174,11 +174,9 @@ _AT_USERINFO: Final = (
 )
 _IN_A_QUERY: Final = _list_mistakes(
     {(400, "A0401")} | _OTHERS_LOGIN,
-    a_parameter_twice=_change_target(lambda target: f"{target}&state=1&state=1"),
-    an_escape_of_no_character=_change_target(lambda target: f"{target}&state=%ff"),
-    a_challenge_without_method=_change_target(
-        lambda target: target.replace("code_challenge_method", "method")
-    ),
+    a_parameter_twice=_change_target(lambda url: f"{url}&state=1&state=1"),
+    an_escape_of_no_character=_change_target(lambda url: f"{url}&state=%ff"),
+    a_challenge_without_method=_change_target(lambda url: url.replace("code_challenge_method", "method")),
 )
 _IN_A_DECISION: Final = (
     *_list_mistakes(

@@ -191,7 +191,7 @@ class Administration:
         others = [one for one in self.picks.deputies() if one != name]
         other = random.choice(others) if others else self.picks.person()
         step = Step(number=0, at=0, verb=Verb.CHANGE_USER, by=by, user=other, role=self.picks.role())
-        permissions = random.choice(tuple(PERMISSIONS))
+        granted = random.choice(tuple(PERMISSIONS))
         actions = [
             *(
                 replace(step, verb=verb, client=self.picks.client() if verb is Verb.WITHDRAW_FOR else None)
@@ -199,10 +199,7 @@ class Administration:
             ),
             *(replace(step, change=change) for change in ("renamed", "new-phone", "must-change")),
             *(replace(step, change=change) for change in ("role", "another-role", "no-role", "promoted")),
-            *(
-                replace(step, verb=verb, change=permissions)
-                for verb in (Verb.REGISTER_ROLE, Verb.CHANGE_ROLE)
-            ),
+            *(replace(step, verb=verb, change=granted) for verb in (Verb.REGISTER_ROLE, Verb.CHANGE_ROLE)),
             replace(step, verb=Verb.BATCH, change="delete-people", other=self.picks.person()),
             replace(step, change="no-role", user=name),
             replace(step, verb=Verb.FORCE_OUT_USER, user=ADMINISTRATOR),

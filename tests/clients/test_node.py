@@ -80,22 +80,17 @@ def program(folder: Path, name: str) -> Iterator[Any]:
 
 
 def conversation(
-    house: House,
-    folder: Path,
-    name: str,
-    client_id: str,
-    method: str = "basic",
-    redirect_uri: str = REDIRECT_URI,
+    house: House, place: Path, name: str, client_id: str, way: str = "basic", redirect_uri: str = REDIRECT_URI
 ) -> Any:
     """Let a program's user sign in and approve; return the program's report."""
     client = house.register(client_id, redirect_uri)
-    with program(folder, name) as process:
+    with program(place, name) as process:
         told = {
             "server": house.base,
             "clientId": client.client_id,
             "secret": client.secret,
             "redirectUri": redirect_uri,
-            "method": method,
+            "method": way,
         }
         process.stdin.write(json.dumps(told) + "\n")
         process.stdin.flush()
@@ -125,13 +120,10 @@ def test_oauth4webapi(house: House, programs: Path, method: str) -> None:
     told = conversation(house, programs, "oauth4webapi", f"web{method}", method)
     went_all_the_way(told)
     assert told["known"]["active"] is True
-    assert told["known"]["client_id"] == f"web{method}"
-    assert told["dead"] == {"active": False}
+    assert (told["known"]["client_id"], told["dead"]) == (f"web{method}", {"active": False})
 
 
-def test_oauth4webapi_posts_the_secret_where_the_identifier_has_a_hyphen(
-    house: House, programs: Path
-) -> None:
+def test_oauth4webapi_posts_the_secret_if_the_identifier_has_a_hyphen(house: House, programs: Path) -> None:
     """Post the secret, as by Basic the library sends `the%2Dapp` (docs/integrators.md)."""
     went_all_the_way(conversation(house, programs, "oauth4webapi", "the-app_1.0", "post"))
 
@@ -149,8 +141,7 @@ def test_badgateway(house: House, programs: Path, method: str) -> None:
 
 def test_passport_oauth2(house: House, programs: Path) -> None:
     told = conversation(house, programs, "passport-oauth2", "passport")
-    assert told["profile"]["username"] == "admin"
-    assert told["first"]["scope"] == "user.read"
+    assert (told["profile"]["username"], told["first"]["scope"]) == ("admin", "user.read")
     assert told["again"] in {"fail", "error"}, "a state is good for one callback"
     assert told["error"] is None
     assert told["second"]["access_token"] != told["first"]["access_token"]
@@ -160,7 +151,6 @@ def test_authjs(house: House, programs: Path) -> None:
     """Set the scope in `authorization`; the default, `openid profile email`, is refused."""
     address = "https://app.example/auth/callback/ostiary"
     told = conversation(house, programs, "authjs", "authjs", redirect_uri=address)
-    assert told["location"] == "https://app.example/"
-    assert told["user"]["name"] == "admin"
+    assert (told["location"], told["user"]["name"]) == ("https://app.example/", "admin")
     assert (told["first"]["scope"], told["first"]["token_type"]) == ("user.read", "bearer")
     assert told["first"]["refresh_token"]

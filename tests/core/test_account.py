@@ -205,14 +205,7 @@ def test_preferences_are_set_unless_the_password_must_be_changed_first() -> None
 @row("Session and tokens", "current password entered wrongly repeatedly")
 @pytest.mark.parametrize(
     "entries, ends",
-    [
-        ("wwww", False),
-        ("wwwww", True),
-        ("wwww-w", True),
-        ("w.wwww", False),
-        ("wwwwrw", False),
-        ("wwoow", True),
-    ],
+    {"wwww": False, "wwwww": True, "wwww-w": True, "w.wwww": False, "wwwwrw": False, "wwoow": True}.items(),
     ids=["four", "five", "just inside", "only those within count", "a right one between", "two sessions"],
 )
 def test_five_wrong_entries_within_fifteen_minutes_end_everything(entries: str, ends: bool) -> None:

@@ -114,13 +114,13 @@ def test_a_client_is_registered_with_a_secret_once(world: World) -> None:
 
 
 def test_a_client_is_shown_changed_enabled_disabled_and_deleted(world: World) -> None:
-    on_app: Callable[..., Decision] = partial(world.decide, client_id="app")
+    app: Callable[..., Decision] = partial(world.decide, client_id="app")
 
     def expect(
         make: Callable[..., e.Event], kind: FactKind, told: Told, why: Why | None = None, **asked: Any
     ) -> None:
         before = world.wait(1).client()
-        decision, after = on_app(make, **asked), world.client()
+        decision, after = app(make, **asked), world.client()
         known = Done() if kind is FactKind.CLIENT_DELETED else ClientKnown(after)
         changes = tuple(FieldChange(name, *values) for name, values in told.items())
         fact = Fact(kind, COMMAND_LINE, client_id="app", why=why, changes=changes)
@@ -129,12 +129,7 @@ def test_a_client_is_shown_changed_enabled_disabled_and_deleted(world: World) ->
         assert (after.epoch, after.epoch_why) == (before.epoch + (why is not None), why or before.epoch_why)
 
     unchanged = Decision(ClientKnown(world.client()))
-    assert (
-        on_app(e.ClientRequested)
-        == on_app(e.ClientEnabled)
-        == on_app(e.ClientChanged, fields={})
-        == unchanged
-    )
+    assert app(e.ClientRequested) == app(e.ClientEnabled) == app(e.ClientChanged, fields={}) == unchanged
     fields = {"name": "Another", "accessTokenTtl": 600, "refreshTokenTtl": 604_800, "grantTypes": GRANTS[:1]}
     told: Told = {"name": ("The client app", "Another"), "grantTypes": (GRANTS, GRANTS[:1])}
     told |= {"accessTokenTtl": (1800, 600)}
@@ -144,7 +139,7 @@ def test_a_client_is_shown_changed_enabled_disabled_and_deleted(world: World) ->
     assert world.client().enabled
     told = {"enabled": (True, False)}
     expect(e.ClientDisabled, FactKind.CLIENT_DISABLED, told, Why.CLIENT_DISABLED)
-    assert on_app(e.ClientDisabled) == Decision(ClientKnown(world.client()))
+    assert app(e.ClientDisabled) == Decision(ClientKnown(world.client()))
     expect(e.ClientEnabled, FactKind.CLIENT_ENABLED, {"enabled": (False, True)})
     was: dict[str, object] = {
         "name": "Another",
@@ -156,7 +151,7 @@ def test_a_client_is_shown_changed_enabled_disabled_and_deleted(world: World) ->
     expect(e.ClientDeleted, FactKind.CLIENT_DELETED, told, Why.CLIENT_DELETED)
     assert (world.client().enabled, world.client().deleted_at) == (False, world.now)
     for make in (e.ClientRequested, e.ClientDisabled, e.ClientDeleted):
-        assert on_app(make) == world.decide(make, client_id="nosuch") == refusal_for(Why.NOT_FOUND)
+        assert app(make) == world.decide(make, client_id="nosuch") == refusal_for(Why.NOT_FOUND)
     assert world.decide(e.ClientRequested, client_id="console").reply == ClientKnown(world.client("console"))
 
 

@@ -38,8 +38,7 @@ def faults(outcome: Outcome) -> dict[str, object]:
 def test_a_value_sent_as_it_was_shown_does_not_undo_the_change_of_another(world: World) -> None:
     world.given(asks.client_change(name="Renamed"))
     change(world, SHOWN, **{**SHOWN, "accessTokenTtl": 600}).then(ClientKnown)
-    assert world.client().name == "Renamed"
-    assert world.client().access_token_seconds == 600
+    assert (world.client().name, world.client().access_token_seconds) == ("Renamed", 600)
 
 
 def test_fields_that_both_changed_are_refused_and_named(world: World) -> None:

@@ -45,14 +45,11 @@ def test_a_code_is_redeemed_for_a_session_and_a_pair(world: World) -> None:
 
     assert state_now(world) is CodeState.USED
     assert world.all_active(issued)
-    session = world.the_session()
-    used = Fact(FactKind.CODE_USED, client_id="app", user_id=session.user_id, scopes=("user.read",))
-    assert redeemed.decision.facts[0] == replace(used, session_id=session.session_id)
-    assert (session.client_id, session.user_id) == ("app", world.user_ids["alice"])
-    assert (world.the_code().session_id, world.the_code().used_or_voided_at) == (
-        session.session_id,
-        world.now,
-    )
+    begun = world.the_session()
+    used = Fact(FactKind.CODE_USED, client_id="app", user_id=begun.user_id, scopes=("user.read",))
+    assert redeemed.decision.facts[0] == replace(used, session_id=begun.session_id)
+    assert (begun.client_id, begun.user_id) == ("app", world.user_ids["alice"])
+    assert (world.the_code().session_id, world.the_code().used_or_voided_at) == (begun.session_id, world.now)
 
 
 @VOIDS
@@ -150,10 +147,8 @@ def test_a_code_is_good_for_300_seconds(world: World) -> None:
 
     refused = world.when(redeem(world.basic(), late))
     refused.then_refused(Why.CODE_EXPIRED, changes=VOIDED, error="invalid_grant")
-    [told], [found] = (
-        refused.decision.facts,
-        [each for each in CODE_TRANSITIONS if each.why is Why.CODE_EXPIRED],
-    )
+    [told] = refused.decision.facts
+    [found] = [each for each in CODE_TRANSITIONS if each.why is Why.CODE_EXPIRED]
     assert (told.kind, told.why) == (found.fact, Why.CODE_EXPIRED)
     world.when(redeem(world.basic(), late)).then_refused(Why.CODE_VOID)
 

@@ -166,10 +166,7 @@ def test_withdrawing_forgets_the_scopes_and_begins_an_epoch() -> None:
     world.given(request_automatically(world.login(), "other"))
     for consent in world.consents():
         fact = Fact(
-            kind=FactKind.CONSENT_WITHDRAWN,
-            user_id=alice,
-            client_id=consent.client_id,
-            why=Why.CONSENT_WITHDRAWN,
+            FactKind.CONSENT_WITHDRAWN, user_id=alice, client_id=consent.client_id, why=Why.CONSENT_WITHDRAWN
         )
         change = Update(consent, revise(consent, scopes=(), epoch=1, withdrawn_at=world.now))
         withdrawn = world.when(e.ConsentWithdrawn(caller=caller, client_id=consent.client_id))

@@ -125,8 +125,7 @@ def assert_writable(decision: Decision, store: MemoryStore) -> None:
                 seen[record.key] = record
             case Update(before, after):
                 assert standing(before) == before
-                assert after.key == before.key
-                assert after.revision == before.revision + 1
+                assert (after.key, after.revision) == (before.key, before.revision + 1)
                 seen[after.key] = after
             case Delete(before):
                 known = standing(before)

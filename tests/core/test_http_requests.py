@@ -77,9 +77,7 @@ def test_the_content_type_is_read_as_clients_write_it(content_type: bytes) -> No
 @row(TABLE, "form-encoded only")
 @ALL
 @pytest.mark.parametrize("value", [b"\xe9", "é".encode()])
-def test_another_charset_than_utf_8_has_only_the_bytes_of_ascii(
-    world: World, path: str, value: bytes
-) -> None:
+def test_another_charset_than_utf_8_has_only_bytes_of_ascii(world: World, path: str, value: bytes) -> None:
     """Read escapes as UTF-8 in every charset (READINGS 62)."""
     body = form_body({**MACHINE, "token": "x"})
     read = 400 if value == b"\xe9" else 200
@@ -260,11 +258,8 @@ def test_the_first_fault_in_the_order_of_checks_wins() -> None:
     """Check form, method, client, known grant, registered grant, parameters, code (READINGS 13)."""
     world = given(client(grantTypes=["client_credentials"]), client("coding"))
     malformed = (b"authorization", b"Basic !!!")
-    for content_type, body in (
-        (FORM_TYPE, b"scope=1&scope=2"),
-        ((b"content-type", b"application/json"), b"{}"),
-    ):
-        assert post_raw(world, TOKEN, [malformed, content_type], body).error == (400, "invalid_request")
+    for kind, body in ((FORM_TYPE, b"scope=1&scope=2"), ((b"content-type", b"application/json"), b"{}")):
+        assert post_raw(world, TOKEN, [malformed, kind], body).error == (400, "invalid_request")
     both = {**MACHINE, "client_id": "app", "client_secret": "wrong"}
     assert post(world, TOKEN, both, basic=("app", "wrong")).error == (400, "invalid_request")
     for grant in ("client_credentials", "refresh_token", "password", "", None):

@@ -119,10 +119,8 @@ def test_requests_that_are_not_decided_are_answered_whole() -> None:
     for path in (TOKEN, TOKEN, INTROSPECT):
         assert isinstance(receive(request(path), endpoint), PendingRequest)
     past_the_limit = receive(request(), endpoint)
-    profile = Request.of(
-        "GET", USERINFO, [("Authorization", "Bearer t"), ("Accept-Language", "zh")], source="x"
-    )
-    pending, asked = receive(request()), receive(profile)
+    ask = Request.of("GET", USERINFO, [("Authorization", "Bearer t"), ("Accept-Language", "zh")], source="x")
+    pending, asked = receive(request()), receive(ask)
     unknown_arrival = Decision(Refused(Why.ARRIVAL_UNKNOWN))
     signed_out = asked.answer(Decision(Refused(Why.NOT_SIGNED_IN)))
     invalid = (b"www-authenticate", b'Bearer realm="oauth2", error="invalid_token"')
@@ -133,7 +131,7 @@ def test_requests_that_are_not_decided_are_answered_whole() -> None:
         (receive(request(USERINFO)), 405, "A0405", Why.METHOD_NOT_ALLOWED, errors, (b"allow", b"GET, HEAD")),
         (past_the_limit, 429, "A0429", Why.TOO_MANY_REQUESTS, {}, (b"retry-after", b"15")),
         (endpoint.failure(request(), "a trace"), 500, "A0500", failed, {}),
-        (endpoint.failure(profile, "a trace"), 500, "A0500", failed, errors),
+        (endpoint.failure(ask, "a trace"), 500, "A0500", failed, errors),
         (pending.failure(), 500, "A0500", failed, {}),
         (asked.failure(), 500, "A0500", failed, errors),
         (pending.answer(unknown_arrival), 500, "A0500", failed, {}),

@@ -50,8 +50,7 @@ def test_an_invitation_sets_the_password_once_and_starts_no_session(world: World
     issued = invite(world).then(
         InvitationIssued, changes=["insert invitation"], facts=[FactKind.INVITATION_MADE]
     )
-    assert issued.user == world.user()
-    assert issued.expires_at == later(world.now, 72 * HOURS)
+    assert (issued.user, issued.expires_at) == (world.user(), later(world.now, 72 * HOURS))
     assert world.is_active(tokens.access_token), "nothing changes before it is used"
     world.login()
     accepted = accept(world, issued.token)

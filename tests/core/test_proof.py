@@ -162,14 +162,11 @@ def test_a_token_gives_power_only_where_that_was_chosen_by_name(world: World, na
         return e.SignedIn(access_token=made.then(PersonalTokenIssued).token)
 
     assert why_refused(world, POWERFUL[name], token(other)) is Why.TOKEN_POWER_MISSING
-    able = token(power)
+    who = token(power)
     world.wait(WINDOW * 10)
-    assert why_refused(world, POWERFUL[name], able) is None
+    assert why_refused(world, POWERFUL[name], who) is None
     proof = e.IdentityProved(
-        caller=able,
-        user_id=world.user_ids["keeper"],
-        verified_against=hash_of("right"),
-        password_matches=True,
+        caller=who, user_id=world.user_ids["keeper"], verified_against=hash_of("right"), password_matches=True
     )
     world.when(proof).then_refused(Why.NOT_SIGNED_IN)
 

@@ -94,9 +94,7 @@ _RECORDS: Final = _WORLD.everything()
 def test_the_core_decides_each_refresh_as_the_table_says(generation: int) -> None:
     refreshes = [seen for seen in small_refreshes() if seen.generation == generation]
     assert len(refreshes) == 1_320 * (generation + 2)
-    wrong = {
-        seen: decided for seen in refreshes if (decided := decide_refresh(seen)) != expected_outcome(seen)
-    }
+    wrong = {seen: found for seen in refreshes if (found := decide_refresh(seen)) != expected_outcome(seen)}
     assert not wrong
 
 

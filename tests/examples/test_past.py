@@ -33,21 +33,19 @@ def live(folder: Path, days: int) -> list[dict[str, Any]]:
 
 def test_the_past_has_each_ending_more_visits_by_day_and_summaries_that_count_them(tmp_path: Path) -> None:
     trail = live(tmp_path / "past", 10)
-    reasons = {entry["why"] for entry in trail}
+    reasons = {one["why"] for one in trail}
     assert reasons >= {"signed_out", "signed_out_elsewhere", "revoked_by_client", "replayed_after_grace"}
     assert reasons >= {"consent_withdrawn", "user_forced_out", "client_forced_out", "user_disabled"}
-    kinds = Counter(entry["kind"] for entry in trail)
+    kinds = Counter(one["kind"] for one in trail)
     once = {"pair-repeated", "sign-in-failed", "consent-remembered", "consent-denied", "code-voided"}
     assert kinds.keys() >= once | {"role-changed", "user-changed", "client-secret-reset"}
-    assert {entry["userAgent"] for entry in trail if entry["why"] == "replayed_after_grace"} == {
-        "curl/8.11.0"
-    }
+    assert {one["userAgent"] for one in trail if one["why"] == "replayed_after_grace"} == {"curl/8.11.0"}
 
-    times = [datetime.fromisoformat(entry["at"]) for entry in trail]
+    times = [datetime.fromisoformat(one["at"]) for one in trail]
     assert times == sorted(times)
     assert (END - times[0]).days == 10
     assert (END - times[-1]).total_seconds() < 3_600
-    visits = [time for time, entry in zip(times, trail, strict=True) if entry["kind"] == "code-issued"]
+    visits = [time for time, one in zip(times, trail, strict=True) if one["kind"] == "code-issued"]
     by_day = sum(7 <= time.hour < 18 for time in visits) / 11
     assert by_day > 3 * (sum(not 7 <= time.hour < 18 for time in visits) / 13)
     at_weekends = Counter(time.weekday() >= 5 for time in visits)

@@ -49,13 +49,9 @@ def test_a_line_that_is_no_step_is_refused(
         assert expected in words
 
 
-@pytest.mark.parametrize(
-    "mishap", ['{"colour":"red"}', '{"instance":"x"}', '{"hurry":1}', '{"fate":"later"}']
-)
-def test_an_unknown_mishap_is_refused(
-    mishap: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    plan = f'{{"seed":"1"}}\n{{"step":{SIGN_IN},"mishap":{mishap}}}\n'
+@pytest.mark.parametrize("odd", ['{"colour":"red"}', '{"instance":"x"}', '{"hurry":1}', '{"fate":"later"}'])
+def test_an_unknown_mishap_is_refused(odd: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = f'{{"seed":"1"}}\n{{"step":{SIGN_IN},"mishap":{odd}}}\n'
     assert "$.mishap" in read_refusal(plan, tmp_path, capsys, "simulate", "--replay")
 
 

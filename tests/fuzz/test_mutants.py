@@ -63,13 +63,11 @@ def test_a_listed_mutant_may_survive_and_not_be_killed() -> None:
 def test_only_judges_that_reach_a_statement_are_asked_and_one_that_hangs_is_ended() -> None:
     window = [each for each in mutants_of(rate_windows.__name__) if each.function]
     reached = frozenset((window[0].module, each.statement) for each in window)
-    report = add_up(
-        judge_mutants(window[:1], [Judge("who hangs", hang, reached)], {}, HOMES), most_failures=2
-    )
-    assert report.tables["killed"].total() == 1
+    told = add_up(judge_mutants(window[:1], [Judge("who hangs", hang, reached)], {}, HOMES), most_failures=2)
+    assert told.tables["killed"].total() == 1
     leaving, listed = Judge("who leaves", partial(os._exit, 0), reached), {window[0].key: "it is the same"}
-    report = add_up(judge_mutants(window[:1], [leaving], listed, HOMES), most_failures=2)
-    assert (report.tables["listed"].total(), report.stories) == (1, []), "a busy machine ends judges as well"
+    told = add_up(judge_mutants(window[:1], [leaving], listed, HOMES), most_failures=2)
+    assert (told.tables["listed"].total(), told.stories) == (1, []), "a busy machine ends judges as well"
     unreached = add_up(judge_mutants(window[:1], [Judge("elsewhere", hang)], {}, HOMES), most_failures=2)
     assert unreached.tables["survived"].total() == 1
 

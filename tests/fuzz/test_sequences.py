@@ -129,9 +129,7 @@ def test_a_failure_is_printed_in_few_lines(name: str, steps: list[Step], expecte
 
 def test_the_command_that_a_failure_tells_replays_it() -> None:
     with fault("code-redeemable-twice").plant():
-        told = story(
-            failure_of(next(run for number in range(20) if (run := run_world(SEED, number)).stories))
-        )
+        told = story(failure_of(next(run for each in range(20) if (run := run_world(SEED, each)).stories)))
     (asked,) = (line for line in told.splitlines() if line.startswith("replay it:"))
     # As one does who copies the line, without the environment that the tests run in.
     copied = shlex.split(asked.removeprefix("replay it:"))

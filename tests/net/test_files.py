@@ -74,9 +74,9 @@ DIGEST = "a" * 64
             "/etc/passwd",
             DIGEST,
             DIGEST + ".",
-            DIGEST + ".png\x00",
+            "." + DIGEST + ".png",
         ),
-        *(DIGEST + ".png/../../secret", DIGEST.upper() + ".png", "." + DIGEST + ".png", DIGEST + ".png\n"),
+        *(DIGEST + ".png/../../secret", DIGEST.upper() + ".png", DIGEST + ".png\x00", DIGEST + ".png\n"),
     ],
 )
 async def test_no_other_name_reaches_the_disk(tmp_path: Path, name: str) -> None:

@@ -86,19 +86,19 @@ def test_a_dropped_entry_is_not_written(monkeypatch: pytest.MonkeyPatch, process
 
 
 @pytest.mark.parametrize(
-    "level, written",
+    "level, said",
     [(logging.INFO, ["info pair-rotated\n", "flushed"]), (logging.WARNING, [])],
     ids=["info", "warning"],
 )
 @pytest.mark.usefixtures("processors")
-def test_facts_are_logged_as_info(monkeypatch: pytest.MonkeyPatch, level: int, written: list[str]) -> None:
+def test_facts_are_logged_as_info(monkeypatch: pytest.MonkeyPatch, level: int, said: list[str]) -> None:
     before = structlog.get_config()["wrapper_class"]
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(level))
     try:
         told = watch_stderr(monkeypatch)
         rotated = Decision(Done(), facts=(Fact(kind=FactKind.PAIR_ROTATED),))
         RequestLog().log_decisions([origin("one"), None], [rotated, rotated])
-        assert told.writes == written
+        assert told.writes == said
     finally:
         structlog.configure(wrapper_class=before)
 

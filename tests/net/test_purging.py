@@ -75,12 +75,8 @@ class House:
         self.store.turn([e.SignedOut(caller=e.SignedIn(access_token=token))], self.clock.now())
 
     def code(self, name: str, session_id: str | None = None) -> None:
-        asked = {
-            "client_id": "console",
-            "redirect_uri": "https://app.example/",
-            "code_challenge": "challenge",
-        }
-        self._insert(AuthorizationCode, digest_of(name), scopes=(), session_id=session_id, **asked)
+        sent = {"client_id": "console", "redirect_uri": "https://app.example/", "code_challenge": "challenge"}
+        self._insert(AuthorizationCode, digest_of(name), scopes=(), session_id=session_id, **sent)
 
     def text_code(self, phone: str) -> None:
         now, purpose = self.clock.now(), TextCodePurpose.RESET_PASSWORD

@@ -148,9 +148,7 @@ async def test_a_turn_that_may_be_kept_is_logged_with_its_cause(cause: Exception
             await service.decide(registration_of("anna"), origin())
         with capture_logs() as lists, pytest.raises(TurnFailed):
             await service.query(lambda store, now: 1 // 0, origin())
-    told = [
-        (entry["event"], entry["asked"], entry["cause"], entry.get("kept")) for entry in (*log, *late, *lists)
-    ]
+    told = [(one["event"], one["asked"], one["cause"], one.get("kept")) for one in (*log, *late, *lists)]
     assert told == [
         ("turn failed", "UserRegistered", named, "unknown"),
         ("turn failed", "UserRegistered", "TurnFailed", None),

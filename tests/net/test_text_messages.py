@@ -98,17 +98,17 @@ async def test_a_gateway_is_sent_number_purpose_and_text_once_each_under_its_own
     async with gateway_at(202) as room:
         await room.gateway.deliver(MESSAGE)
         await room.gateway.deliver(MESSAGE)
-    for sent in room.asked:
-        assert str(sent.url) == URL
-        assert json.loads(sent.content) == {
+    for got in room.asked:
+        assert str(got.url) == URL
+        assert json.loads(got.content) == {
             "phone": PHONE,
             "purpose": "reset-password",
             "text": f"验证码 {CODE}",
         }
-        assert sent.headers["content-type"] == "application/json"
-        assert sent.headers["authorization"] == f"Bearer {TOKEN}"
-        assert re.fullmatch("[0-9a-f]{32}", sent.headers["idempotency-key"])
-    assert len({sent.headers["idempotency-key"] for sent in room.asked}) == 2
+        assert got.headers["content-type"] == "application/json"
+        assert got.headers["authorization"] == f"Bearer {TOKEN}"
+        assert re.fullmatch("[0-9a-f]{32}", got.headers["idempotency-key"])
+    assert len({got.headers["idempotency-key"] for got in room.asked}) == 2
     async with gateway_at(200, token=None) as room:
         await room.gateway.deliver(MESSAGE)
     assert "authorization" not in room.asked[0].headers
@@ -184,11 +184,7 @@ async def test_a_token_that_is_changed_goes_with_the_next_message() -> None:
         gateway = replace(room.gateway, read_token=lambda: tokens.pop(0))
         for _ in range(3):
             await gateway.deliver(MESSAGE)
-    assert [sent.headers.get("Authorization") for sent in room.asked] == [
-        "Bearer first",
-        None,
-        "Bearer second",
-    ]
+    assert [one.headers.get("Authorization") for one in room.asked] == ["Bearer first", None, "Bearer second"]
 
 
 async def test_an_error_about_an_untrusted_certificate_says_what_to_do() -> None:
@@ -223,11 +219,7 @@ PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE"
         ("http://sms.example/", {"HTTPS_PROXY": "socks5://q:2", "SSL_CERT_FILE": "/gone"}, None),
         ("http://sms.example/", {"HTTP_PROXY": "http://q:2", "REQUEST_METHOD": "GET"}, None),
         ("https://sms.example/", {"SSL_CERT_FILE": "", "SSL_CERT_DIR": "/gone"}, None),
-        (
-            "https://sms.example/",
-            {"ALL_PROXY": "socks5://user:word@q:2"},
-            "ALL_PROXY names a proxy of socks5",
-        ),
+        ("https://sms.example/", {"ALL_PROXY": "socks5://me:word@q:2"}, "ALL_PROXY names a proxy of socks5"),
         ("https://sms.example/", {"https_proxy": "http://[q:2"}, "https_proxy is no URL"),
         ("https://sms.example/", {"HTTPS_PROXY": "http://q:word"}, "HTTPS_PROXY is no URL"),
         ("https://sms.example/", {"HTTPS_PROXY": "http://"}, "HTTPS_PROXY is no URL"),

@@ -403,18 +403,14 @@ async def test_events_that_may_be_kept_are_not_decided_again() -> None:
 async def test_faults_of_metrics_traces_and_logs_change_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     # Metrics, traces and the log come after the commit: callers are answered, and the next turn begins.
     metrics = Metrics()
-    tracing: Any = NoSpans()
+    spans: Any = NoSpans()
     monkeypatch.setattr(metrics, "count_turn", fail)
     monkeypatch.setattr(metrics, "count_decision", fail)
     monkeypatch.setattr(RequestLog, "log_decisions", fail)
     with capture_logs() as log:
-        async with open_turns(PlainStore(), HandClock(), run_inline, metrics, tracing) as turns:
+        async with open_turns(PlainStore(), HandClock(), run_inline, metrics, spans) as turns:
             service = Service(
-                turns=turns,
-                clock=HandClock(),
-                entropy_source=SeededEntropy(),
-                metrics=metrics,
-                tracing=tracing,
+                turns=turns, clock=HandClock(), entropy_source=SeededEntropy(), metrics=metrics, tracing=spans
             )
             for name in ("anna", "ben"):
                 decision = await service.decide(registration_of(name), origin(name))

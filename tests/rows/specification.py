@@ -25,8 +25,5 @@ class Row(NamedTuple):
 _LISTED: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 TABLES: Final[Mapping[str, tuple[Row, ...]]] = MappingProxyType(
-    {
-        table: tuple(Row(name, Folder(folder)) for name, folder in rows.items())
-        for table, rows in _LISTED.items()
-    }
+    {table: tuple(Row(name, Folder(room)) for name, room in rows.items()) for table, rows in _LISTED.items()}
 )

@@ -19,10 +19,8 @@ from python_calamine import CalamineWorkbook
 def png(width: int = 2, height: int = 3, *, filling: int = 0) -> bytes:
     """Make a black picture, `filling` bytes longer than it need be."""
 
-    def chunk(name: bytes, content: bytes) -> bytes:
-        return (
-            struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
-        )
+    def chunk(name: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
 
     rows = zlib.compress(b"".join(b"\x00" + b"\x00" * width * 3 for _ in range(min(height, 10))))
     return b"".join(

@@ -48,7 +48,7 @@ class Certificate:
     key: Path
 
 
-def made_certificate(folder: Path) -> Certificate:
+def certify(folder: Path) -> Certificate:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     today = datetime.now(UTC)
@@ -293,9 +293,7 @@ class Cluster:
         self.port = free_port()
         self.address = f"postgresql://ostiary@127.0.0.1:{self.port}/postgres"
         if replaced is None:
-            self._run(
-                "initdb", "-U", "ostiary", "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"
-            )
+            self._run("initdb", "-U", "ostiary", "--auth=trust", "-EUTF8", "--locale=C.UTF-8", "--no-sync")
             self.start()
             return
         subprocess.run([*self.owner, "cp", "-a", replaced.folder / "data", folder], check=True, cwd="/")

@@ -29,7 +29,7 @@ _UNREADABLE: Final = (
     *("\u202egnp.exe", "a\u2066b", "\u200bApp", "a\x00b", "a\r\nb", "\ufeffApp", "\x1b[2J", "x" * 101),
     *(f"Ann{unseen}a" for unseen in _UNSEEN),
 )
-_OF_NAMES: Final = [({"name": name}, ["name"]) for name in (*_UNREADABLE, *_UNSEEN)]
+_OF_NAME: Final = [({"name": name}, ["name"]) for name in (*_UNREADABLE, *_UNSEEN)]
 _OF_USERNAMES: Final = [({"username": name}, ["username"]) for name in _UNREADABLE]
 _OF_TOKENS: Final[list[tuple[dict[str, Any], list[str]]]] = [
     *(({"name": name}, ["name"]) for name in ("", "x" * 101, 7)),
@@ -114,11 +114,8 @@ BAD: Final[dict[str, list[tuple[Any, list[str]]]]] = {
         ([], []),
     ],
     "POST /api/auth/tokens": [({**TOKEN, **changed}, bad) for changed, bad in _OF_TOKENS],
-    "POST /api/iam/roles": [({"code": "clerk", **fields}, bad) for fields, bad in _OF_NAMES],
-    "PUT /api/oauth/clients/app": [
-        *_OF_NAMES,
-        ({"enabled": False, "clientId": "b"}, ["clientId", "enabled"]),
-    ],
+    "POST /api/iam/roles": [({"code": "clerk", **fields}, bad) for fields, bad in _OF_NAME],
+    "PUT /api/oauth/clients/app": [*_OF_NAME, ({"enabled": False, "clientId": "b"}, ["clientId", "enabled"])],
     # Each of these fields is changed by a route of its own.
     "PUT /api/oauth/clients/app/enabled": _OF_ENABLED,
     "PUT /api/iam/users/BEN/enabled": _OF_ENABLED,
@@ -127,7 +124,7 @@ BAD: Final[dict[str, list[tuple[Any, list[str]]]]] = {
     "POST /api/iam/users": [
         ({"username": "anna", "name": "Anna"}, ["password"]),
         *(({**NEW_USER, "password": password}, ["password"]) for password in PASSWORDS),
-        *(({**NEW_USER, **fields}, bad) for fields, bad in (*_OF_A_USER, *_OF_NAMES, *_OF_USERNAMES)),
+        *(({**NEW_USER, **fields}, bad) for fields, bad in (*_OF_A_USER, *_OF_NAME, *_OF_USERNAMES)),
     ],
 }
 

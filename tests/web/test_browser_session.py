@@ -44,8 +44,7 @@ async def test_the_pair_is_in_cookies_that_no_script_reads(served: Served, way: 
         assert (cookie["samesite"], cookie["path"]) == ("Lax", "/")
         assert "domain" not in cookie
         assert "secure" not in cookie
-    assert cookies["ostiary_access"]["max-age"] == "1800"
-    assert cookies["ostiary_refresh"]["max-age"] == "604800"
+    assert (cookies["ostiary_access"]["max-age"], cookies["ostiary_refresh"]["max-age"]) == ("1800", "604800")
 
 
 async def test_before_the_password_is_changed_a_page_leads_nowhere_else(served: Served) -> None:

@@ -62,8 +62,7 @@ async def test_what_is_not_there_is_404_in_the_envelope(served: Served, language
     ):
         for method in ("GET", "POST"):
             failure = expect_refusal(await api.request(method, httpx.URL(path)), 404, "A0404")
-            assert failure["msg"] == message
-            assert failure["errors"] == []
+            assert (failure["msg"], failure["errors"]) == (message, [])
 
 
 async def test_a_method_that_is_not_there_is_405_and_the_others_are_named(served: Served, api: Api) -> None:

@@ -156,20 +156,15 @@ async def test_every_route_answers_beside_words_of_a_later_release(neighbour: Ne
     served = neighbour.served
     api = await served.administrator()
     listed = await api.succeed("GET", "/api/monitor/online-users?clientId=app")
-    parts = {
-        "clients": "app",
-        "client_id": "app",
-        "roles": "auditors",
-        "session_id": listed["items"][0]["id"],
-    }
-    parts |= dict.fromkeys(("people", "user_id"), neighbour.anna)
+    ids = {"clients": "app", "client_id": "app", "roles": "auditors", "session_id": listed["items"][0]["id"]}
+    ids |= dict.fromkeys(("people", "user_id"), neighbour.anna)
     neighbour.set_words()
     browsers = [await served.sign_in_browser(), await served.sign_in_browser("anna", "anna password")]
     for each in (api, *browsers):
         each.is_held_to_document = False  # The document lists only the words of this release.
     for method, path in rules():
         if method == "GET":
-            address = fill_in(path, **parts)
+            address = fill_in(path, **ids)
             for browser in browsers:
                 shown = await browser.get(address, follow_redirects=True)
                 assert shown.status_code < 500, (path, shown.text)
@@ -178,7 +173,7 @@ async def test_every_route_answers_beside_words_of_a_later_release(neighbour: Ne
     for method, path in rules():
         if method != "GET":
             await api.sign_in()
-            answer = await api.call(method, fill_in(path, **parts), {})
+            answer = await api.call(method, fill_in(path, **ids), {})
             assert answer.status_code < 500, (method, path, answer.text)
 
 

@@ -211,7 +211,7 @@ def test_an_empty_line_before_a_request_is_ignored(name: str) -> None:
     """Some clients send an empty line behind a body (RFC 9112 §2.2, READINGS 61); two are refused."""
     data = (ASKED | ELSEWHERE)[name]
     alone, _ = at_both([data, data])
-    for pieces in (
+    for sent in (
         [EMPTY_LINE + data, EMPTY_LINE + data],
         [data + EMPTY_LINE, data + EMPTY_LINE],
         [data, EMPTY_LINE, data],
@@ -219,17 +219,13 @@ def test_an_empty_line_before_a_request_is_ignored(name: str) -> None:
         [data + EMPTY_LINE + data],
         [b"\r", b"\n", data[:20], data[20:] + EMPTY_LINE[:1], b"\n" + data],
     ):
-        through_lane, plain = at_both(pieces)
-        assert through_lane == plain == alone, pieces
-    for pieces in (
-        [data + 2 * EMPTY_LINE + data],
-        [data, EMPTY_LINE, EMPTY_LINE, data],
-        [data + b"\n" + data],
-    ):
-        through_lane, plain = at_both(pieces)
+        through_lane, plain = at_both(sent)
+        assert through_lane == plain == alone, sent
+    for sent in ([data + 2 * EMPTY_LINE + data], [data, EMPTY_LINE, EMPTY_LINE, data], [data + b"\n" + data]):
+        through_lane, plain = at_both(sent)
         assert through_lane == plain
-        assert plain.data.count(b"HTTP/1.1 400 ") == 1, pieces
-        assert plain.closed, pieces
+        assert plain.data.count(b"HTTP/1.1 400 ") == 1, sent
+        assert plain.closed, sent
 
 
 def test_failures_have_texts_in_a_third_language_at_both_doors() -> None:

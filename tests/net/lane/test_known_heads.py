@@ -68,13 +68,9 @@ def test_a_head_is_known_by_any_request_id(trusted: str | None, lines: list[str]
 
 
 def test_a_head_that_comes_again_brings_its_own_body() -> None:
-    wrong = "x" * len(HOUSE.access)
+    bad = "x" * len(HOUSE.access)
     lane, plain = at_both(
-        [
-            introspection(HOUSE.access),
-            introspection(wrong),
-            introspection(HOUSE.access) + introspection(wrong),
-        ]
+        [introspection(HOUSE.access), introspection(bad), introspection(HOUSE.access) + introspection(bad)]
     )
     assert lane == plain
     answers = [b'"active":true' in answer for answer in lane.data.split(b"HTTP/1.1 200")[1:]]

@@ -81,8 +81,7 @@ def assert_h11_reads_the_same(data: bytes) -> None:
     parser = parser_of(data)
     while isinstance(found := parser.next_event(), Request):
         request, body, rest = as_h11_reads(data)
-        assert request.method == found.method.encode()
-        assert request.target == found.path.encode()
+        assert (request.method, request.target) == (found.method.encode(), found.path.encode())
         assert request.http_version == b"1.1"
         head = data.removeprefix(b"\r\n")
         plain = read_plain_head(head[: head.index(b"\r\n\r\n") + 4])

@@ -17,14 +17,14 @@ from ostiary_net.front_door.serving import serve_until
 from tests.net.front_door.application import answer_lifespan
 from tests.net.lane.test_both_doors import ASKED
 from tests.net.lane.twins import Opened, open_twin
-from tests.support.processes import Certificate, made_certificate
+from tests.support.processes import Certificate, certify
 
 ACTIVE = ASKED["active access token"]
 
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> Certificate:
-    return made_certificate(tmp_path)
+    return certify(tmp_path)
 
 
 async def only_lifespan(scope: Scope, receive: Receive, send: Send) -> None:

@@ -28,10 +28,7 @@ from tests.support.story import START, client
 
 _RARE = FactKind.SALT_ERASED
 _INDEXED = {
-    **{
-        name: f"audit_by_{name.removesuffix('_id')}"
-        for name in ("client_id", "user_id", "role_id", "actor_id")
-    },
+    **{key: f"audit_by_{key.removesuffix('_id')}" for key in ("client_id", "user_id", "role_id", "actor_id")},
     "session_id": "audit_by_session",
     "actor_session_id": "audit_by_actor_session",
     "trace_id": "audit_by_request",

@@ -112,17 +112,13 @@ def in_steps(store: SQLiteStore, events: Sequence[Event], now: Instant) -> None:
         turn.release()
 
 
-@pytest.mark.parametrize("pending_max", [record_sql.PENDING_ENTRIES_MAX, 1], ids=["kept", "and filed"])
-@pytest.mark.parametrize("for_good", [False, True], ids=["once", "also while rolling back"])
+@pytest.mark.parametrize("pending", [record_sql.PENDING_ENTRIES_MAX, 1], ids=["kept", "and filed"])
+@pytest.mark.parametrize("lasts", [False, True], ids=["once", "also while rolling back"])
 @pytest.mark.parametrize("take", [SQLiteStore.turn, in_steps], ids=["in one", "in steps"])
 def test_a_turn_that_fails_at_any_one_statement_leaves_nothing_behind(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    take: Callable[..., object],
-    for_good: bool,
-    pending_max: int,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, take: Callable[..., object], lasts: bool, pending: int
 ) -> None:
-    monkeypatch.setattr(record_sql, "PENDING_ENTRIES_MAX", pending_max)
+    monkeypatch.setattr(record_sql, "PENDING_ENTRIES_MAX", pending)
     with SQLiteStore(tmp_path / "ostiary.db") as store:
         largest = max(make_scenario(), key=lambda batch: len(batch.events))
         for batch in takewhile(lambda batch: batch is not largest, make_scenario()):
@@ -136,7 +132,7 @@ def test_a_turn_that_fails_at_any_one_statement_leaves_nothing_behind(
                 cursor: apsw.Cursor, statement: str, bindings: object, countdown: object = countdown
             ) -> bool:
                 left = next(countdown, None)  # type: ignore[call-overload]
-                if left == 0 or (left is None and for_good):
+                if left == 0 or (left is None and lasts):
                     raise StatementFailed
                 return True
 

@@ -61,8 +61,7 @@ def test_every_setting_of_the_connections_took_effect(path: Path) -> None:
         writer = store._writer._open_connection()
         assert writer.pragma("journal_mode") == "wal"
         full, fast = 2, 2
-        assert writer.pragma("synchronous") == full
-        assert writer.pragma("secure_delete") == fast
+        assert (writer.pragma("synchronous"), writer.pragma("secure_delete")) == (full, fast)
         assert writer.pragma("fullfsync") == writer.pragma("checkpoint_fullfsync") == 1
         waits_ms = writer.pragma("busy_timeout")
         assert isinstance(waits_ms, int)

@@ -184,18 +184,14 @@ def test_a_list_is_filtered_by_the_fields_of_the_interface(resource: Listable[An
 
 
 @pytest.mark.parametrize("resource", [USERS, ONLINE_SESSIONS, AUDIT], ids=repr)
-def test_the_reference_is_walked_in_every_order(
-    reference: ServerMemoryStore, resource: Listable[Any]
-) -> None:
+def test_the_reference_is_walked_in_each_order(reference: ServerMemoryStore, resource: Listable[Any]) -> None:
     for sort in (Sort(field, descending) for field in resource.sorts for descending in (False, True)):
         whole = Listing(resource=resource, sort=(sort,), page_size=EVERYTHING)
-        walked: list[Any] = []
-        while batch := reference.items_after(
-            replace(whole, page_size=5), walked[-1] if walked else None, START
-        ):
-            walked += batch
-        assert walked == list(reference.page(whole, START).items), sort
-        assert len(walked) > 10
+        seen: list[Any] = []
+        while batch := reference.items_after(replace(whole, page_size=5), seen[-1] if seen else None, START):
+            seen += batch
+        assert seen == list(reference.page(whole, START).items), sort
+        assert len(seen) > 10
 
 
 def test_a_part_of_a_text_is_found_in_any_case_and_a_number_by_its_digits() -> None:

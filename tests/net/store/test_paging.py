@@ -17,11 +17,7 @@ from tests.support.story import START
 
 BOUND_SECONDS = 20
 DIALECT = Dialect(
-    count="SELECT count(*) {}",
-    contains="",
-    sorted_afterwards="{}",
-    of_few_users="",
-    can_hold=lambda text: True,
+    count="SELECT count(*) {}", contains="", sorted_afterwards="{}", of_few_users="", can_hold=lambda _: True
 )
 
 

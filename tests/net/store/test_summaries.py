@@ -71,19 +71,16 @@ def test_several_that_count_at_once_count_each_entry_once(open_durable_store: Op
 
 
 def test_tallies_add_up_and_are_forgotten_when_they_are_old(store: ContractStore) -> None:
-    retries = SummaryKey("app", HOUR, Metric.RETRIED, "5")
+    retry = SummaryKey("app", HOUR, Metric.RETRIED, "5")
     refused = SummaryKey(ALL_CLIENTS, Instant(HOUR + HOUR_MS), Metric.REFUSED, Why.CLIENT_UNKNOWN.value)
     add = partial(store.add_tallies, refusals=(), now=HOUR)
-    add({retries: Tally(1, 2_000, 2_000), refused: Tally(7)})
-    add({retries._replace(hour=refused.hour): Tally(2, 5_000, 4_000)})
-    assert store.summaries(HOUR, END, of_clients=True) == {retries: Tally(3, 7_000, 4_000)}
+    add({retry: Tally(1, 2_000, 2_000), refused: Tally(7)})
+    add({retry._replace(hour=refused.hour): Tally(2, 5_000, 4_000)})
+    assert store.summaries(HOUR, END, of_clients=True) == {retry: Tally(3, 7_000, 4_000)}
     assert store.summaries(HOUR, END, of_clients=False) == {refused: Tally(7)}
     assert not store.summaries(HOUR, HOUR, of_clients=True)
     assert store.forget_summaries(Instant(refused.hour + DAY_SECONDS * SECOND_MS), DAY_SECONDS, 10) == 1
-    assert everything(store) == {
-        refused: Tally(7),
-        retries._replace(hour=refused.hour): Tally(2, 5_000, 4_000),
-    }
+    assert everything(store) == {refused: Tally(7), retry._replace(hour=refused.hour): Tally(2, 5_000, 4_000)}
 
 
 def test_the_last_refusals_of_a_client_are_kept(store: ContractStore) -> None:
@@ -109,6 +106,5 @@ def test_a_store_remembers_when_something_was_last_done(store: ContractStore) ->
         store.record_milestone(Milestone.SWEPT, at)
     live(store)
     state = store.state()
-    assert state.milestones == {Milestone.SWEPT: HOUR + 5}
-    assert state.schema == state.known_schema
+    assert (state.milestones, state.schema) == ({Milestone.SWEPT: HOUR + 5}, state.known_schema)
     assert state.uncounted == len(store.audit())

@@ -22,17 +22,11 @@ def test_events_that_only_read_find_the_same_beside_the_turns(durable_store: Con
     world = world_on(durable_store)
     pair = world.tokens()
     tokens = (pair.access_token, pair.refresh_token, None)
-    reading: list[e.Event] = [
-        e.IntrospectionRequested(credentials=world.basic(), token=each) for each in tokens
-    ]
-    reading += [
-        asks.profile(pair.access_token),
-        asks.check(world.login()),
-        e.PasswordHashRequested(of="alice"),
-    ]
+    asked: list[e.Event] = [e.IntrospectionRequested(credentials=world.basic(), token=one) for one in tokens]
+    asked += [asks.profile(pair.access_token), asks.check(world.login()), e.PasswordHashRequested(of="alice")]
     before = world.everything()
     store = cast(Any, durable_store)
-    assert store.read(reading, START) == store.turn(reading, START)
+    assert store.read(asked, START) == store.turn(asked, START)
     assert world.everything() == before
     with pytest.raises(TypeError, match="turn"):
         store.read([story.client()], START)

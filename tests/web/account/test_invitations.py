@@ -177,8 +177,7 @@ async def test_an_administrator_copies_the_link_from_the_page_and_it_is_shown_on
     made = await administrator.submit(question, {}, to=f"/admin/people/{user_id}/invite")
     shown = await administrator.follow(made)
     token = token_in(unescape(shown.text))
-    assert shown.headers["Cache-Control"] == "no-store"
-    assert shown.headers["Referrer-Policy"] == "no-referrer"
+    assert (shown.headers["Cache-Control"], shown.headers["Referrer-Policy"]) == ("no-store", "no-referrer")
     assert token not in str(dict(administrator.cookies))
     again = await administrator.get("/admin/people/invitations")
     assert (again.status_code, again.headers["location"]) == (303, "/admin/people"), "once"

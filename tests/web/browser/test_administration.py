@@ -51,8 +51,7 @@ def test_a_clients_endpoints_are_one_table_and_each_is_copied(visit: Visit) -> N
     table = visitor.page.locator("table.endpoints")
     cells = [row.locator("th, td").all_inner_texts() for row in table.locator("tr").all()]
     rows = {row[0].strip(): row[1].strip() for row in cells}
-    assert rows["令牌"] == f"{visitor.household.server}/api/oauth2/token"
-    assert rows["PKCE 方法"] == "S256"
+    assert (rows["令牌"], rows["PKCE 方法"]) == (f"{visitor.household.server}/api/oauth2/token", "S256")
     table.get_by_role("button", name="复制 令牌", exact=True).click()
     assert visitor.page.evaluate("navigator.clipboard.readText()") == rows["令牌"]
     assert visitor.page.evaluate("document.documentElement.scrollWidth") == 360

@@ -94,11 +94,8 @@ def test_workers_import_nothing_from_the_folder_of_the_start(machine: Machine, t
     folder.mkdir()
     mark = folder / "mark"
     (folder / "priority.py").write_text(f"open({str(mark)!r}, 'w')\n")
-    command, environment = (
-        [sys.executable, "-P", "-m", "ostiary_web", "serve"],
-        os.environ | machine.environment,
-    )
-    environment["WORKERS"] = "2"
+    command = [sys.executable, "-P", "-m", "ostiary_web", "serve"]
+    environment = os.environ | machine.environment | {"WORKERS": "2"}
     with Process(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as server:
         assert "Ostiary serves" in server.out.readline()
     assert not mark.exists()

@@ -269,8 +269,7 @@ def test_containers_run_without_root_and_write_nowhere_but_to_their_volumes() ->
         if name.startswith("ostiary"):
             assert service["read_only"] is True
             assert "tmpfs" not in service
-            assert service["cap_drop"] == ["ALL"]
-            assert service["security_opt"] == ["no-new-privileges:true"]
+            assert (service["cap_drop"], service["security_opt"]) == (["ALL"], ["no-new-privileges:true"])
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "Job"])

@@ -27,14 +27,7 @@ import pytest
 from cryptography import x509
 
 from tests.support.callers import forms_in
-from tests.support.processes import (
-    Certificate,
-    ForkedServer,
-    Machine,
-    free_port,
-    made_certificate,
-    wait_until,
-)
+from tests.support.processes import Certificate, ForkedServer, Machine, certify, free_port, wait_until
 
 DEPLOY: Final = Path(__file__).parents[3] / "docs" / "deploy"
 NGINX: Final = shutil.which("nginx", path=os.environ["PATH"] + os.pathsep + "/usr/sbin")
@@ -52,7 +45,7 @@ needs_caddy = pytest.mark.skipif(CADDY is None, reason="caddy is not on this mac
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
-    return made_certificate(tmp_path_factory.mktemp("certificate"))
+    return certify(tmp_path_factory.mktemp("certificate"))
 
 
 def change_words(text: str, changes: dict[str, str]) -> str:
@@ -84,11 +77,7 @@ def running(command: list[str], folder: Path, port: int) -> Iterator[None]:
 
 @contextmanager
 def nginx(
-    folder: Path,
-    servers: Sequence[str],
-    certificate: Certificate,
-    path: str = "/",
-    to: str = "http://ostiary",
+    place: Path, servers: Sequence[str], certificate: Certificate, path: str = "/", to: str = "http://ostiary"
 ) -> Iterator[int]:
     """Run nginx with docs/deploy/nginx.conf for paths below `path`; yield its port for https."""
     assert NGINX is not None
@@ -107,18 +96,18 @@ def nginx(
             "/etc/ssl/id.example.com/key.pem": str(certificate.key),
         },
     )
-    (folder / "site.conf").write_text(site)
+    (place / "site.conf").write_text(site)
     # As root its workers would give root up, and with it these folders.
     user = "user root;" if os.geteuid() == 0 else ""
     folders = " ".join(f"{kind}_temp_path {kind};" for kind in TEMPORARY)
-    (folder / "nginx.conf").write_text(
+    (place / "nginx.conf").write_text(
         f"{user} daemon off; pid nginx.pid; error_log stderr;\n"
-        f"events {{}} http {{ {folders} include {folder / 'site.conf'}; }}\n"
+        f"events {{}} http {{ {folders} include {place / 'site.conf'}; }}\n"
     )
-    arguments = [NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf")]
+    arguments = [NGINX, "-p", str(place), "-c", str(place / "nginx.conf")]
     checked = subprocess.run([*arguments, "-t"], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stderr
-    with running(arguments, folder, secure):
+    with running(arguments, place, secure):
         yield secure
 
 
@@ -303,12 +292,9 @@ def test_a_replacement_loses_nothing(
     with ExitStack() as stack:
         instances = []
         for name in ("one", "two"):
-            settings = {
-                "DATABASE_URL": f"sqlite:///{tmp_path}/ostiary.db",
-                "BIND": f"127.0.0.1:{free_port()}",
-            }
-            settings["TRUST_PROXY"] = PROXY
-            instance = stack.enter_context(ForkedServer(tmp_path / name, settings=settings))
+            given = {"DATABASE_URL": f"sqlite:///{tmp_path}/ostiary.db", "BIND": f"127.0.0.1:{free_port()}"}
+            given["TRUST_PROXY"] = PROXY
+            instance = stack.enter_context(ForkedServer(tmp_path / name, settings=given))
             instance.start_and_wait()
             instances.append(instance)
         servers = [f"127.0.0.1:{instance.port}" for instance in instances]

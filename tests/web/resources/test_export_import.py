@@ -38,8 +38,7 @@ async def export_list(api: Api, kind: Kind, headers: Any = None, **query: str) -
     """Return the sheet of a list."""
     response = await api.call("GET", f"{kind.path}/export", params=query, headers=headers or {})
     assert response.status_code == 200, response.text
-    assert response.headers["content-type"] == SHEET
-    assert response.headers["cache-control"] == "no-store"
+    assert (response.headers["content-type"], response.headers["cache-control"]) == (SHEET, "no-store")
     name = kind.path.rpartition("/")[2]
     assert response.headers["content-disposition"] == f'attachment; filename="{name}.xlsx"'
     return response.content

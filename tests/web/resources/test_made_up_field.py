@@ -129,9 +129,7 @@ def test_sheets_have_a_column_for_it() -> None:
 
 
 def test_pages_have_it() -> None:
-    form = {
-        each.name: each for each in describe_form(PAGE, MORE, is_new=True, hints={}, options={}, stored={})
-    }
+    form = {one.name: one for one in describe_form(PAGE, MORE, is_new=True, hints={}, options={}, stored={})}
     assert (form["contact"].label, form["contact"].control, form["contact"].most) == ("Contact", "text", 20)
     assert form["floor"].hint.startswith("1 ")
     sent = read_form(MORE, MultiDict({"contact": " anna ", "floor": "4"}), is_new=False)
