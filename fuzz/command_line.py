@@ -94,9 +94,7 @@ def fuzz(context: click.Context, selftest: bool, only: str) -> int:
 @failures_option
 def run_sequences(seed: int, steps: int, world: int | None, **asked: int) -> int:
     """Run random sequences of clients' and users' steps, judged by the model and the invariants."""
-    if world is not None:
-        return sequences.run_one(seed, world)
-    return sequences.run(seed, steps, **asked)
+    return sequences.run(seed, steps, **asked) if world is None else sequences.run_one(seed, world)
 
 
 @fuzz.command("replay")

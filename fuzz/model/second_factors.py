@@ -14,9 +14,7 @@ TICKET_MS = 5 * 60 * SECOND_MS
 def begin_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user = realm.require_login(call, now, any_factor=True)
     wrong = check_password(realm, user, call, now)
-    if wrong is not None:
-        return wrong
-    return offer(user, given)
+    return offer(user, given) if wrong is None else wrong
 
 
 def offer(user: User, given: Answer) -> Verdict:

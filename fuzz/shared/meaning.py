@@ -329,9 +329,7 @@ def _scope(step: Step) -> tuple[str, ...] | None:
 
 
 def _token(history: History, step: Step) -> str | None:
-    if step.twist is Twist.WITHOUT_TOKEN:
-        return None
-    return _text(history, step.token)
+    return None if step.twist is Twist.WITHOUT_TOKEN else _text(history, step.token)
 
 
 def _text(history: History, ref: Ref | None) -> str:

@@ -6,20 +6,14 @@ from typing import Any
 
 import pytest
 
-from ostiary_core import SPECIFICATION, Secret, Why, decide, events as e, keys, load
+from ostiary_core import SPECIFICATION, Refused, Secret, Why, decide, events as e, keys, load
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.instant import later
 from ostiary_core.model.permissions import ALL_PERMISSIONS
 from ostiary_core.model.policy import SecondFactorFor
-from ostiary_core.model.reply import (
-    AccountKnown,
-    IdentityConfirmed,
-    LoginIssued,
-    PersonalTokenIssued,
-    Refused,
-)
+from ostiary_core.model.reply import AccountKnown, IdentityConfirmed, LoginIssued, PersonalTokenIssued
 from tests.core.test_second_factor import Holder
 from tests.support import asks
 from tests.support.asks import caller_of, hash_of

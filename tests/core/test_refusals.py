@@ -39,12 +39,8 @@ def test_a_missing_permission_is_recorded_with_the_record_that_was_asked_for(wor
 
 
 def test_a_record_that_is_not_there_is_not_named(world: World) -> None:
-    for kind, name in (
-        (e.UserDisabled, "user_id"),
-        (e.ClientDeleted, "client_id"),
-        (e.RoleDeleted, "role_id"),
-    ):
-        assert ask(world, kind, **{name: "\ud800"}).facts == facts_of(world, Why.PERMISSION_MISSING)
+    for one, key in ((e.UserDisabled, "user_id"), (e.ClientDeleted, "client_id"), (e.RoleDeleted, "role_id")):
+        assert ask(world, one, **{key: "\ud800"}).facts == facts_of(world, Why.PERMISSION_MISSING)
 
 
 def test_only_refusals_of_administrators_by_rules_of_the_administration_are_recorded(world: World) -> None:

@@ -1,21 +1,11 @@
 """Each kind of record expires at its instant, no sooner, and alone (READINGS 1, 3 and 10)."""
 
-from ostiary_core import Instant, MemoryStore, Policy
+from ostiary_core import Instant, MemoryStore, Policy, TextCodePurpose
 from ostiary_core.events import RecordExpired
 from ostiary_core.model.client import REFRESH_TOKEN_SECONDS
 from ostiary_core.model.decision import Decision, Delete, Insert
 from ostiary_core.model.instant import later
-from ostiary_core.model.records import (
-    Epochs,
-    Invitation,
-    Key,
-    Record,
-    RefreshToken,
-    Table,
-    TextCode,
-    TextCodePurpose,
-    revise,
-)
+from ostiary_core.model.records import Epochs, Invitation, Key, Record, RefreshToken, Table, TextCode, revise
 from ostiary_core.model.reply import Done
 from ostiary_core.model.secret import digest_of
 from ostiary_core.retention import Expirable

@@ -15,18 +15,9 @@ from trio.testing import MockClock
 
 from fuzz.shared.memory_store import ServerMemoryStore
 from fuzz.shared.seeds import SeededEntropy
-from ostiary_core import Instant, MemoryStore, Secret, events as e
+from ostiary_core import Epochs, Instant, MemoryStore, RefreshToken, Secret, events as e
 from ostiary_core.model.decision import Insert
-from ostiary_core.model.records import (
-    RECORD_TABLES,
-    AuthorizationCode,
-    Epochs,
-    Key,
-    RefreshToken,
-    Table,
-    TextCode,
-    TextCodePurpose,
-)
+from ostiary_core.model.records import RECORD_TABLES, AuthorizationCode, Key, Table, TextCode, TextCodePurpose
 from ostiary_core.model.reply import LoginIssued, Refused, Reply
 from ostiary_core.model.secret import digest_of
 from ostiary_core.retention import Expirable, ExpiredBatch

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ostiary_core import Entropy, Policy, Secret, Why, events as e
+from ostiary_core import Entropy, LoginIssued, Policy, Secret, SessionKind, Why, events as e
 from ostiary_core.history.explain import Explanation, HistoryStep, StepKind, explain
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Insert, Update
@@ -22,22 +22,8 @@ from ostiary_core.model.one_time_password import (
     step_at,
 )
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.records import (
-    RECORD_TABLES,
-    SecondFactor,
-    Session,
-    SessionKind,
-    Table,
-    TextCodePurpose,
-    revise,
-)
-from ostiary_core.model.reply import (
-    InvitationIssued,
-    LoginIssued,
-    PersonalTokenIssued,
-    TextCodeDrawn,
-    TokensIssued,
-)
+from ostiary_core.model.records import RECORD_TABLES, SecondFactor, Session, Table, TextCodePurpose, revise
+from ostiary_core.model.reply import InvitationIssued, PersonalTokenIssued, TextCodeDrawn, TokensIssued
 from ostiary_core.model.unknown_word import UnknownWord
 from ostiary_core.oauth.state_tables import SESSION_ENDINGS
 from ostiary_web.application.history_record import encode_history
