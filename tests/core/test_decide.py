@@ -16,14 +16,12 @@ from ostiary_core import (
     Policy,
     Secret,
     Why,
-    decide,
     events as e,
     keys,
     load,
-    take_turn,
 )
 from ostiary_core.conformance.scenario import make_scenario
-from ostiary_core.decide import READ_ONLY, RULES
+from ostiary_core.decide import READ_ONLY, RULES, decide, take_turn
 from ostiary_core.model.decision import Decision, Delete, Insert, Update
 from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.records import RECORD_TABLES, Key, Record

@@ -16,19 +16,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
-from ostiary_core import (
-    SPECIFICATION,
-    Instant,
-    MemoryStore,
-    Policy,
-    Secret,
-    Why,
-    decide,
-    events as e,
-    keys,
-    load,
-)
-from ostiary_core.decide import READ_ONLY
+from ostiary_core import SPECIFICATION, Instant, MemoryStore, Policy, Secret, Why, events as e, keys, load
+from ostiary_core.decide import READ_ONLY, decide
 from ostiary_core.http.token_service import refusal
 from ostiary_core.model.decision import Change, Decision, Insert
 from ostiary_core.model.fact import NOBODY, Acting, FactKind

@@ -9,17 +9,9 @@ from urllib.parse import quote
 import psycopg
 import pytest
 
+from ostiary_core import Listing
 from ostiary_core.model.fact import FactKind
-from ostiary_core.storage.listing import (
-    AUDIT,
-    ONLINE_SESSIONS,
-    ONLINE_USERS,
-    USERS,
-    USES,
-    Listable,
-    Listing,
-    Sort,
-)
+from ostiary_core.storage.listing import AUDIT, ONLINE_SESSIONS, ONLINE_USERS, USERS, USES, Listable, Sort
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.postgres.connection import BoundedConnection
 from ostiary_net.sql import paging

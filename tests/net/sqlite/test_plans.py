@@ -9,16 +9,8 @@ from typing import Any
 import apsw
 import pytest
 
-from ostiary_core.storage.listing import (
-    AUDIT,
-    GRANTS,
-    ONLINE_SESSIONS,
-    ONLINE_USERS,
-    Listable,
-    Listing,
-    Match,
-    Sort,
-)
+from ostiary_core import Listing
+from ostiary_core.storage.listing import AUDIT, GRANTS, ONLINE_SESSIONS, ONLINE_USERS, Listable, Match, Sort
 from ostiary_net.sql import paging
 from ostiary_net.sqlite import SQLiteStore
 from tests.net.store.test_listing import RESOURCES
