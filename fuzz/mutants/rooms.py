@@ -215,10 +215,15 @@ ROOMS: Final = {
         may_survive=_NOT_JUDGED,
     ),
     "cli": Room(
-        # The output of commands is tested in processes of their own.
-        ("ostiary_web.cli",),
+        # Servers, and what commands do beside them (`live`, `follow`), are tested in processes of their own.
+        _modules(
+            "ostiary_web.cli",
+            "apply arguments audit backup check clients context copy declaration declared_options ending"
+            " explain import_files last_line named_users names plan printing record_commands roles sessions"
+            " sweep user_import users",
+        ),
         (
-            *_tests("web/command_line", "apply commands follow import"),
+            *_tests("web/command_line", "apply commands follow import last_line"),
             *_tests("web/operations", "backup check copy upkeep"),
         ),
         may_survive=_NOT_JUDGED,

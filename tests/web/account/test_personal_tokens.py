@@ -107,6 +107,10 @@ async def test_a_form_sent_twice_makes_one_token_and_shows_it_again(served: Serv
     second = await browser.submit(page, values, to="/account/tokens")
     assert (second.status_code, "The same request was just made." in second.text) == (429, True)
     assert set(TOKEN.findall(first.text)) == set(TOKEN.findall(second.text)) != set()
+    [end] = re.findall('href="(/account/tokens/[^"]+/end)"', (await browser.get("/account/tokens")).text)
+    question = (await browser.get(end)).text
+    assert re.search("<h1[^>]*>[^<]*deploys", question)
+    assert "Programs that use it are refused from now on." in question
 
 
 async def test_a_form_that_is_refused_keeps_what_was_chosen(browser: Browser) -> None:

@@ -238,6 +238,9 @@ def test_several_users_are_changed_each_by_itself(machine: Machine) -> None:
     assert machine.run(*reset, stdin="a long password\n").exit_code == 2
     asked = machine.run("user", "delete", "bert", "carl", stdin="n\n")
     assert (asked.exit_code, "Delete bert, carl for good?" in asked.err) == (1, True)
+    many = machine.run("user", "delete", *map(str, range(25)), stdin="n\n")
+    named, more = re.findall(r"Delete (.*) and (\d+) more", many.err)[0]
+    assert len(named.split(", ")) + int(more) == 25
     assert len(machine.script("user", "delete", "bert", "carl", "--yes")["items"]) == 2
     assert machine.script("user", "list")["total"] == 2
 
@@ -338,6 +341,7 @@ def test_sessions_are_listed_shown_and_ended(machine: Machine, tmp_path: Path) -
     assert machine.script("explain", hers["id"])["why"] == "session_forced_out"
     both = machine.script("explain", hers["id"], machines["id"])["items"]
     assert [each["id"] for each in both] == [hers["id"], machines["id"]]
+    assert machine.run("explain", hers["id"], machines["id"]).lines.count("") == 1, "between the two"
 
 
 # --- for people, in their language

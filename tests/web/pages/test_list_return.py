@@ -117,6 +117,8 @@ async def test_what_the_consent_page_takes_comes_through_every_page_on_the_way(s
         led = await browser.submit(page, {"decision": "deny"}, to="/sso")
         assert led.headers["location"].endswith("&state=" + "%F0%9F%98%80" * smileys)
     assert (states[900], states[1_300]) == (303, 414)
+    for path, status in (("/admin", 414), ("/login", 200)):
+        assert (await served.browser().get(f"{path}?x={'x' * 14_500}")).status_code == status
 
 
 @pytest.mark.parametrize("return_to", ["https://evil.example", "//evil.example", "/\\evil.example"])

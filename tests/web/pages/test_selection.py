@@ -355,3 +355,6 @@ async def test_the_question_before_a_role_is_deleted_counts_holders(served: Serv
     refused = await browser.submit(question, to="/admin/roles/clerk/delete")
     assert (refused.status_code, link in refused.text) == (409, True)
     assert "still referenced" in refused.text
+    deleter = await browser_of(served, Permission.ROLE_LIST, Permission.ROLE_DELETE)
+    question = await deleter.get("/admin/roles/clerk/delete")
+    assert ("2 users have this role." in question.text, link in question.text) == (True, False)
