@@ -10,14 +10,14 @@ from ostiary_core.model.reply import RoleKnown
 from tests.support.callers import Api, Browser, Registered, exchange_of
 from tests.support.served import Served
 
-ANNAS_PHONE = "+8613800000001"
+PHONE = "+8613800000001"
 NEW_PHONE = "+8613800000002"
 PASSWORD = "anna password"
 HOLDERS_PASSWORD = "the holder's"
 
 
 async def with_phone(
-    served: Served, username: str = "anna", phone: str | None = ANNAS_PHONE, **fields: object
+    served: Served, username: str = "anna", phone: str | None = PHONE, **fields: object
 ) -> str:
     """Make an account with a telephone, whose password is its name and " password"; return its id."""
     names = {"name": username.capitalize(), "phone": phone}
@@ -42,9 +42,7 @@ def outbox(served: Served) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-async def code_sent_to(
-    served: Served, phone: str, purpose: str, api: Api | None = None, **options: Any
-) -> str:
+async def code_for(served: Served, phone: str, purpose: str, api: Api | None = None, **options: Any) -> str:
     """Ask for a code; return the one that the telephone shows."""
     sent = len(outbox(served))
     body = {"phone": phone, "purpose": purpose}
@@ -119,7 +117,7 @@ EVERYTHING = {
 }
 
 
-async def everything_open(served: Served, client: Registered, username: str = "anna") -> Open:
+async def open_all(served: Served, client: Registered, username: str = "anna") -> Open:
     """Open all of it, over the interface."""
     password = f"{username} password"
     here, elsewhere = served.api(), served.api()

@@ -10,16 +10,7 @@ import pytest
 
 from tests.rows import row
 from tests.support.callers import Api, expect_refusal, expect_success
-from tests.support.people import (
-    ANNAS_PHONE,
-    NEW_PHONE,
-    Open,
-    code_sent_to,
-    everything_open,
-    new_number,
-    sign_in,
-    with_phone,
-)
+from tests.support.people import NEW_PHONE, PHONE, Open, code_for, new_number, open_all, sign_in, with_phone
 from tests.support.served import Served
 from tests.web.account.test_personal_tokens import is_accepted, program_with
 
@@ -42,13 +33,13 @@ async def change_password(served: Served, admin: Api, user_id: str, anna: Open) 
 
 
 async def change_phone(served: Served, admin: Api, user_id: str, anna: Open) -> None:
-    code = await code_sent_to(served, NEW_PHONE, "change-phone", anna.here)
+    code = await code_for(served, NEW_PHONE, "change-phone", anna.here)
     await anna.here.succeed("PUT", "/api/auth/phone", new_number(code))
 
 
 async def recover(served: Served, admin: Api, user_id: str, anna: Open) -> None:
-    code = await code_sent_to(served, ANNAS_PHONE, "reset-password")
-    body = {"phone": ANNAS_PHONE, "code": code, "newPassword": NEW}
+    code = await code_for(served, PHONE, "reset-password")
+    body = {"phone": PHONE, "code": code, "newPassword": NEW}
     await served.api().succeed("POST", "/api/auth/reset-password", body)
 
 
@@ -81,7 +72,7 @@ async def force_out_everybody(served: Served, admin: Api, user_id: str, anna: Op
 
 
 async def enter_recovery(served: Served, code: str) -> Any:
-    body = {"phone": ANNAS_PHONE, "code": code, "newPassword": "a third password"}
+    body = {"phone": PHONE, "code": code, "newPassword": "a third password"}
     return await served.api().call("POST", "/api/auth/reset-password", body)
 
 
@@ -118,14 +109,14 @@ async def test_everything_of_the_user_is_dead_at_once_and_nothing_else(
     anna_id = await with_phone(served, "anna", roleIds=["reader"])
     await with_phone(served, "bert", None)
     client, other_client = await served.client(), await served.client("other")
-    anna, elsewhere = await everything_open(served, client), await everything_open(served, other_client)
-    bert = await everything_open(served, client, "bert")
+    anna, elsewhere = await open_all(served, client), await open_all(served, other_client)
+    bert = await open_all(served, client, "bert")
     machine = (await api.service("token", client, grant_type="client_credentials")).json()
     program = await program_with(served, anna.here)
     assert await is_accepted(program)
     codes = {
-        purpose: await code_sent_to(served, phone, purpose, anna.here)
-        for phone, purpose in ((ANNAS_PHONE, "reset-password"), (OTHER_PHONE, "change-phone"))
+        purpose: await code_for(served, phone, purpose, anna.here)
+        for phone, purpose in ((PHONE, "reset-password"), (OTHER_PHONE, "change-phone"))
     }
     served.clock.wait(60)
 
@@ -147,16 +138,16 @@ async def test_everything_of_the_user_is_dead_at_once_and_nothing_else(
     admin = await served.administrator()
     if (await admin.call("GET", f"{USERS}/{anna_id}")).status_code == 200:
         await admin.succeed("PUT", f"{USERS}/{anna_id}/enabled", {"enabled": True})
-        await admin.succeed("PUT", f"{USERS}/{anna_id}", {"phone": ANNAS_PHONE})
+        await admin.succeed("PUT", f"{USERS}/{anna_id}", {"phone": PHONE})
     expect_refusal(await enter_recovery(served, codes["reset-password"]), 422, "A1006")
 
 
 async def test_what_was_refused_or_is_no_such_change_ends_nothing(served: Served, api: Api) -> None:
     anna_id = await with_phone(served, "anna")
-    anna = await everything_open(served, await served.client())
+    anna = await open_all(served, await served.client())
     path, wrong = f"{USERS}/{anna_id}", {"oldPassword": "wrong", "newPassword": NEW}
-    await code_sent_to(served, ANNAS_PHONE, "reset-password")
-    recovery = {"phone": ANNAS_PHONE, "code": "wrong", "newPassword": NEW}
+    await code_for(served, PHONE, "reset-password")
+    recovery = {"phone": PHONE, "code": "wrong", "newPassword": NEW}
     for caller, method, where, body, status, code in (
         (api, "PUT", f"{path}/password", {"password": "short"}, 400, "A0401"),
         (api, "PUT", f"{path}/password", {"password": NEW, "made": "up"}, 400, "A0401"),
@@ -180,13 +171,13 @@ async def test_what_was_refused_or_is_no_such_change_ends_nothing(served: Served
 
 async def test_a_code_opens_no_other_account_that_its_number_was_given_to(served: Served, api: Api) -> None:
     anna_id, bert_id = await with_phone(served, "anna"), await with_phone(served, "bert", None)
-    code = await code_sent_to(served, ANNAS_PHONE, "reset-password")
-    for user_id, phone in ((anna_id, None), (bert_id, ANNAS_PHONE)):
+    code = await code_for(served, PHONE, "reset-password")
+    for user_id, phone in ((anna_id, None), (bert_id, PHONE)):
         await api.succeed("PUT", f"{USERS}/{user_id}", {"phone": phone})
     expect_refusal(await enter_recovery(served, code), 422, "A1006")
     await served.api().sign_in("bert", "bert password")
     served.clock.wait(60)
-    code = await code_sent_to(served, ANNAS_PHONE, "reset-password")
+    code = await code_for(served, PHONE, "reset-password")
     expect_success(await enter_recovery(served, code))
     await served.api().sign_in("bert", "a third password")
 
@@ -195,7 +186,7 @@ async def test_other_accounts_neither_use_nor_void_a_code_for_a_new_number(serve
     for name in ("anna", "bert"):
         await with_phone(served, name, None)
     anna, bert = await sign_in(served, "anna"), await sign_in(served, "bert")
-    code = await code_sent_to(served, NEW_PHONE, "change-phone", anna)
+    code = await code_for(served, NEW_PHONE, "change-phone", anna)
     for entered in (code, *["000000"] * 5):
         await bert.fail(422, "A1006", "PUT", "/api/auth/phone", new_number(entered, "bert password"))
     await anna.succeed("PUT", "/api/auth/phone", new_number(code))

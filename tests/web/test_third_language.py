@@ -10,7 +10,7 @@ from ostiary_core.texts import Language, Languages
 from ostiary_web import texts
 from tests.support.callers import Caller, Markup, expect_refusal, sso
 from tests.support.files import SHEET, rows_of, sheet_of
-from tests.support.people import code_sent_to, outbox, sign_in, with_phone
+from tests.support.people import code_for, outbox, sign_in, with_phone
 from tests.support.processes import Machine
 from tests.support.served import fill_in, rules, serving
 from tests.web.attacks.test_markup import SHOWN_AFTER_A_FORM
@@ -76,7 +76,7 @@ async def test_a_third_language_is_spoken_by_every_page(tmp_path: Path, three: L
 async def test_an_account_and_its_messages_have_a_third_language(tmp_path: Path, three: Languages) -> None:
     async with serving(tmp_path, languages=three) as served:
         await with_phone(served, locale=TAG)
-        await code_sent_to(served, "+8613800000001", "reset-password")
+        await code_for(served, "+8613800000001", "reset-password")
         assert outbox(served)[-1]["text"].startswith("«")
         visitor = served.browser()
         assert "You are" not in (await visitor.sign_in("anna", "anna password")).text

@@ -17,7 +17,7 @@ from ostiary_core.model.records import Table
 from tests.rows import row
 from tests.support.callers import Api, expect_refusal, expect_success, fields_of
 from tests.support.files import gif, jpeg, png, webp_lossless, webp_lossy
-from tests.support.people import NEW_PHONE, PASSWORD, code_sent_to, sign_in, with_phone
+from tests.support.people import NEW_PHONE, PASSWORD, code_for, sign_in, with_phone
 from tests.support.served import Served, in_memory, serving
 from tests.support.stores import PlainStore
 
@@ -130,8 +130,8 @@ async def test_a_deleted_account_leaves_its_names_in_the_trail_and_no_more(serve
     address = await upload_picture(anna, png())
     for name, value in (("locale", "zh-CN"), ("timezone", "Asia/Tokyo")):
         await anna.succeed("PUT", f"/api/auth/{name}", {name: value})
-    await code_sent_to(served, me["phone"], "reset-password")
-    await code_sent_to(served, NEW_PHONE, "change-phone", anna)
+    await code_for(served, me["phone"], "reset-password")
+    await code_for(served, NEW_PHONE, "change-phone", anna)
     await (await served.administrator()).succeed("DELETE", f"/api/iam/users/{me['id']}")
     [deleted] = [one for one in served.store.records(Table.USER) if one.user_id == me["id"]]
     assert (deleted.username, deleted.name) == (me["username"], me["name"])

@@ -10,7 +10,7 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import CodeIssued, TokensIssued
 from tests.support import asks
 from tests.support.callers import REDIRECT_URI, Api, Registered, authorization, exchange_of, in_query
-from tests.support.people import PASSWORD, browser_of, everything_open, holder_of, sign_in, with_phone
+from tests.support.people import PASSWORD, browser_of, holder_of, open_all, sign_in, with_phone
 from tests.support.served import Served
 
 USER_AGENT = "app-backend/1.0"
@@ -59,7 +59,7 @@ async def test_a_user_sees_neither_grants_of_others_nor_login_sessions_nor_ended
     await with_phone(served)
     await with_phone(served, "bert", None)
     client = await served.client()
-    anna = await everything_open(served, client)
+    anna = await open_all(served, client)
     bert = await sign_in(served, "bert")
     assert await grants(bert) == []
     await anna.here.succeed("POST", "/api/auth/logout")
@@ -77,8 +77,8 @@ async def test_withdrawing_ends_the_clients_sessions_and_codes_of_this_user_and_
     anna_id = await with_phone(served)
     await with_phone(served, "bert", None)
     client, other = await served.client(), await served.client("other")
-    anna, annas_other = await everything_open(served, client), await everything_open(served, other)
-    bert = await everything_open(served, client, "bert")
+    anna, annas_other = await open_all(served, client), await open_all(served, other)
+    bert = await open_all(served, client, "bert")
 
     if by_administrator:
         place = f"/api/iam/users/{anna_id}/grants"
@@ -127,7 +127,7 @@ async def test_a_consent_never_given_is_not_found_for_any_client(served: Served,
 
 async def test_an_administrator_withdraws_on_the_persons_page_after_a_question(served: Served) -> None:
     anna_id = await with_phone(served)
-    anna = await everything_open(served, await served.client(name="The App"))
+    anna = await open_all(served, await served.client(name="The App"))
     clerk = await browser_of(served, Permission.USER_LIST, Permission.USER_UPDATE)
     reader = await browser_of(served, Permission.USER_LIST, username="reader")
     place = f"/admin/people/{anna_id}"

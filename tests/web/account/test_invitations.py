@@ -22,7 +22,7 @@ from ostiary_web.application.resources.import_rows import MOST_HASHED_IN_A_REQUE
 from ostiary_web.server.app_services import attach_services
 from tests.support.callers import BASE, Api, expect_refusal, expect_success
 from tests.support.files import SHEET, sheet_of
-from tests.support.people import ANNAS_PHONE, holder_of, outbox, sign_in, with_phone
+from tests.support.people import PHONE, holder_of, outbox, sign_in, with_phone
 from tests.support.served import Served, serving
 from tests.web.attacks.test_enumeration import watch_costs
 from tests.web.audit.test_refused_administrators import details_of, refusals
@@ -88,7 +88,7 @@ async def test_with_a_gateway_only_the_telephone_is_sent_the_link(served: Served
         made = await invite(served, user_id, {"send": True})
     assert (made["url"], made["sent"]) == (None, True)
     message = outbox(served)[-1]
-    assert (message["phone"], message["purpose"], message["code"]) == (ANNAS_PHONE, "invitation", None)
+    assert (message["phone"], message["purpose"], message["code"]) == (PHONE, "invitation", None)
     assert "(America/Lima)" in message["text"]
     await served.api().succeed("POST", ACCEPT, acceptance(token_in(message["text"])))
 
@@ -224,7 +224,7 @@ async def test_an_import_says_who_cannot_sign_in_yet_and_invites_them_all(served
 
 NEW = [
     ["username", "name", "phone", "password"],
-    ["anna", "Anna", ANNAS_PHONE, ""],
+    ["anna", "Anna", PHONE, ""],
     ["bob", "Bob", "", "bob password"],
     ["cy", "Cy", "", ""],
 ]

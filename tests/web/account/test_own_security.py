@@ -13,12 +13,12 @@ from ostiary_core import Decision
 from ostiary_core.events import Event, PasswordChanged
 from tests.support.callers import REDIRECT_URI, Api, Browser, authorization, expect_refusal
 from tests.support.people import (
-    ANNAS_PHONE,
     NEW_PHONE,
     PASSWORD,
-    code_sent_to,
-    everything_open,
+    PHONE,
+    code_for,
     new_number,
+    open_all,
     outbox,
     sign_in,
     with_phone,
@@ -30,7 +30,7 @@ from tests.support.stores import PlainStore
 async def test_the_page_signs_out_elsewhere_after_a_question(served: Served) -> None:
     """The page asks before it ends sessions; tests/web/test_endings.py lists all that ends."""
     await with_phone(served)
-    anna = await everything_open(served, await served.client())
+    anna = await open_all(served, await served.client())
     browser = await served.sign_in_browser("anna", PASSWORD)
     asked = await browser.get("/account/sessions/end-others")
     assert (await browser.submit(asked, to="/account/sessions/end-others")).status_code == 303
@@ -85,12 +85,12 @@ def notices(served: Served) -> list[tuple[str, str]]:
 async def test_a_changed_password_sends_a_notice_to_the_users_telephone(served: Served, anna: Api) -> None:
     body = {"oldPassword": PASSWORD, "newPassword": "another long one"}
     await anna.succeed("PUT", "/api/auth/password", body)
-    assert notices(served) == [(ANNAS_PHONE, "password-changed")]
+    assert notices(served) == [(PHONE, "password-changed")]
     root, user_id = await served.administrator(), (await anna.succeed("GET", "/api/auth/me"))["id"]
     await anna.succeed("PUT", "/api/auth/locale", {"locale": "zh-CN"})
     reset, headers = {"password": "chosen by another"}, {"Accept-Language": "en"}
     await root.succeed("PUT", f"/api/iam/users/{user_id}/password", reset, headers=headers)
-    assert notices(served) == [(ANNAS_PHONE, "password-changed")] * 2
+    assert notices(served) == [(PHONE, "password-changed")] * 2
     assert "您的账号 anna 的密码已被修改" in outbox(served)[-1]["text"]
     await served.user("bert", "bert's password")
     bert = await sign_in(served, "bert", "bert's password")
@@ -99,9 +99,9 @@ async def test_a_changed_password_sends_a_notice_to_the_users_telephone(served: 
 
 
 async def test_a_changed_number_sends_a_notice_to_the_old_one(served: Served, anna: Api) -> None:
-    code = await code_sent_to(served, NEW_PHONE, "change-phone", anna)
+    code = await code_for(served, NEW_PHONE, "change-phone", anna)
     await anna.succeed("PUT", "/api/auth/phone", new_number(code))
-    assert notices(served) == [(ANNAS_PHONE, "phone-changed")]
+    assert notices(served) == [(PHONE, "phone-changed")]
     root, user_id = await served.administrator(), (await anna.succeed("GET", "/api/auth/me"))["id"]
     await root.succeed("PUT", f"/api/iam/users/{user_id}", {"phone": None})
     assert notices(served)[1:] == [(NEW_PHONE, "phone-changed")]
@@ -141,7 +141,7 @@ async def test_a_caller_who_breaks_off_amid_a_change_does_not_stop_its_notice(tm
             await anna.call("PUT", "/api/auth/password", change)
         assert here.cancelled_caught
         await sign_in(served, "anna", "another long one")
-        assert notices(served) == [(ANNAS_PHONE, "password-changed")]
+        assert notices(served) == [(PHONE, "password-changed")]
 
 
 async def test_the_sign_in_page_names_the_application_that_sent_the_browser(served: Served) -> None:

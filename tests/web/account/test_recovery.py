@@ -16,22 +16,13 @@ from ostiary_core.storage.json_codec import to_text
 from ostiary_net.runtime.text_messages import TextMessage, TextMessages
 from ostiary_web.server.app_services import attach_services
 from tests.support.callers import Api, expect_refusal, expect_success
-from tests.support.people import (
-    ANNAS_PHONE,
-    NEW_PHONE,
-    PASSWORD,
-    code_sent_to,
-    new_number,
-    outbox,
-    sign_in,
-    with_phone,
-)
+from tests.support.people import NEW_PHONE, PASSWORD, PHONE, code_for, new_number, outbox, sign_in, with_phone
 from tests.support.served import Served, serving
 
 NOBODYS_PHONE = "+8613899999999"
 
 
-def reset(code: str, phone: str = ANNAS_PHONE, new: str = "another password") -> dict[str, str]:
+def reset(code: str, phone: str = PHONE, new: str = "another password") -> dict[str, str]:
     return {"phone": phone, "code": code, "newPassword": new}
 
 
@@ -66,14 +57,14 @@ async def test_a_message_is_in_the_language_of_the_user_else_the_request_and_the
     served: Served, locale: str | None, zone: str | None, headers: dict[str, str], words: str
 ) -> None:
     await with_phone(served, locale=locale, timezone=zone)
-    await code_sent_to(served, ANNAS_PHONE, "reset-password", headers=headers)
+    await code_for(served, PHONE, "reset-password", headers=headers)
     assert words in outbox(served)[-1]["text"]
 
 
 async def test_a_code_for_a_new_number_speaks_to_the_user_who_asked(served: Served) -> None:
     await with_phone(served, locale="zh-CN", timezone="Asia/Tokyo")
     anna = await sign_in(served)
-    await code_sent_to(served, NEW_PHONE, "change-phone", anna, headers={"Accept-Language": "en"})
+    await code_for(served, NEW_PHONE, "change-phone", anna, headers={"Accept-Language": "en"})
     assert "绑定" in outbox(served)[-1]["text"]
     assert "17:10（Asia/Tokyo）" in outbox(served)[-1]["text"]
 
@@ -94,7 +85,7 @@ async def test_behind_a_gateway_the_answer_leaves_before_the_number_is_looked_up
     await with_phone(served)
     messages, before = TextMessages(Standstill()), served.records()
     attach_services(served.application.quart, replace(served.services, text_messages=messages))
-    for phone in (ANNAS_PHONE, NOBODYS_PHONE):
+    for phone in (PHONE, NOBODYS_PHONE):
         body = {"phone": phone, "purpose": "reset-password"}
         with trio.fail_after(10):
             await served.api().succeed("POST", "/api/auth/sms-code", body)
@@ -160,7 +151,7 @@ async def test_the_page_says_so_and_sends_nothing(served: Served) -> None:
 async def test_a_wrong_code_leaves_a_trace_whether_or_not_the_number_is_known(served: Served) -> None:
     """Both write to the disk, so their times show no difference."""
     anna = await with_phone(served)
-    code = await code_sent_to(served, ANNAS_PHONE, "reset-password")
+    code = await code_for(served, PHONE, "reset-password")
     for body in (reset(is_not(code)), reset(code, NOBODYS_PHONE)):
         await served.api().fail(422, "A1006", "POST", "/api/auth/reset-password", body)
     admin = await served.administrator()
@@ -174,7 +165,7 @@ async def test_no_code_number_or_password_is_in_the_log_or_the_store(tmp_path: P
     stored: list[str] = []
 
     async def send(served: Served, phone: str, purpose: str, api: Api | None = None) -> str:
-        code = await code_sent_to(served, phone, purpose, api)
+        code = await code_for(served, phone, purpose, api)
         stored.extend(to_text(record) for records in served.records().values() for record in records)
         return code
 

@@ -3,10 +3,10 @@
 import pytest
 
 from tests.support.callers import Browser, forms_in
-from tests.support.people import ANNAS_PHONE, NEW_PHONE, PASSWORD, outbox, with_phone
+from tests.support.people import NEW_PHONE, PASSWORD, PHONE, outbox, with_phone
 from tests.support.served import Served
 
-PLACES = [("/recover", ANNAS_PHONE), ("/account/phone", NEW_PHONE)]
+PLACES = [("/recover", PHONE), ("/account/phone", NEW_PHONE)]
 
 
 async def ask(served: Served, place: str, phone: str) -> tuple[Browser, str]:
@@ -51,7 +51,7 @@ async def test_another_code_is_sent_after_the_shown_pause(served: Served, place:
 
 
 async def test_the_wait_does_not_show_whether_a_number_is_known(served: Served) -> None:
-    known, address = await ask(served, "/recover", ANNAS_PHONE)
+    known, address = await ask(served, "/recover", PHONE)
     stranger = served.browser()
     await stranger.submit(await stranger.get("/recover"), {"phone": "+8613899999999"}, to="/recover")
     for each in (known, stranger):

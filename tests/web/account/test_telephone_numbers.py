@@ -6,16 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.callers import Api, expect_refusal, forms_in
-from tests.support.people import (
-    ANNAS_PHONE,
-    NEW_PHONE,
-    PASSWORD,
-    code_sent_to,
-    new_number,
-    outbox,
-    sign_in,
-    with_phone,
-)
+from tests.support.people import NEW_PHONE, PASSWORD, PHONE, code_for, new_number, outbox, sign_in, with_phone
 from tests.support.processes import Machine
 from tests.support.served import Serve, Served
 
@@ -33,7 +24,7 @@ async def test_each_way_in_takes_a_number_in_its_one_form(served: Served, spelli
     await with_phone(served, "bert", None)
     bert = await sign_in(served, "bert")
     made = await admin.succeed("POST", "/api/iam/users", account("anna", spelling), status=201)
-    assert made["phone"] == ANNAS_PHONE
+    assert made["phone"] == PHONE
     place = f"/api/iam/users/{made['id']}"
     assert (await admin.succeed("PUT", place, {"phone": spelling}))["updatedAt"] == made["updatedAt"]
     for other in SPELLINGS:
@@ -52,7 +43,7 @@ async def test_a_password_is_recovered_by_any_spelling(served: Served, spelling:
     await with_phone(served)
     await served.api().succeed("POST", "/api/auth/sms-code", {"phone": spelling, "purpose": "reset-password"})
     [message] = outbox(served)
-    assert message["phone"] == ANNAS_PHONE
+    assert message["phone"] == PHONE
     reset = {"phone": SPELLINGS[2], "code": message["code"], "newPassword": "another password"}
     await served.api().succeed("POST", "/api/auth/reset-password", reset)
     await sign_in(served, "anna", "another password")
@@ -75,16 +66,16 @@ def test_the_command_line_takes_a_number_in_its_one_form(tmp_path: Path) -> None
     machine = Machine(tmp_path)
     machine.run("migrate")
     made = machine.run("user", "create", "anna", "--phone", "138 0000 0001", "--draw-password", "--json").json
-    assert made["phone"] == ANNAS_PHONE
+    assert made["phone"] == PHONE
 
 
 # --- a new number needs the current password, as it can recover a lost one (READINGS 41)
 
 
 async def test_a_wrong_password_sets_no_new_number_and_spends_no_code(served: Served, anna: Api) -> None:
-    code = await code_sent_to(served, NEW_PHONE, "change-phone", anna)
+    code = await code_for(served, NEW_PHONE, "change-phone", anna)
     await anna.fail(422, "A1005", "PUT", "/api/auth/phone", new_number(code, "wrong"))
-    assert (await anna.succeed("GET", "/api/auth/me"))["phone"] == ANNAS_PHONE
+    assert (await anna.succeed("GET", "/api/auth/me"))["phone"] == PHONE
     assert await anna.succeed("PUT", "/api/auth/phone", new_number(code)) is None
     assert (await anna.succeed("GET", "/api/auth/me"))["phone"] == NEW_PHONE
 

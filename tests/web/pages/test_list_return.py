@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.support.callers import Browser, forms_in, sso
-from tests.support.people import ANNAS_PHONE, NEW_PHONE, outbox, with_phone
+from tests.support.people import NEW_PHONE, PHONE, outbox, with_phone
 from tests.support.served import Served
 
 
@@ -83,7 +83,7 @@ async def test_a_password_forgotten_on_the_way(served: Served) -> None:
     page = await browser.get(link(page, "/recover"))
     assert link(page, "/login") == f"/login?next={sso()}"
     page = await in_another_language(browser, await browser.submit(page, {"phone": "1"}, to="/recover"))
-    sent = await browser.follow(await browser.submit(page, {"phone": ANNAS_PHONE}, to="/recover"))
+    sent = await browser.follow(await browser.submit(page, {"phone": PHONE}, to="/recover"))
     values = {"code": outbox(served)[-1]["code"], "new_password": "a better one"}
     short = await browser.submit(sent, {**values, "new_password": "short"}, to="/recover/password")
     page = await in_another_language(browser, short)
@@ -129,7 +129,7 @@ async def test_a_recovery_leads_only_to_a_path_of_this_server(served: Served, re
     page = await browser.get("/recover", params={"next": return_to})
     assert [form.fields["next"] for form in forms_in(page)] == ["/"]
     assert link(page, "/login") == "/login?next=/"
-    sent = await browser.submit(page, {"phone": ANNAS_PHONE, "next": return_to}, to="/recover")
+    sent = await browser.submit(page, {"phone": PHONE, "next": return_to}, to="/recover")
     assert "evil" not in sent.headers["location"]
     sent = await browser.follow(sent)
     assert "evil" not in sent.text
