@@ -99,8 +99,11 @@ def _file_system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.usefixtures("_file_system")
-def test_a_name_is_given_to_a_whole_file_and_never_taken_from_one(tmp_path: Path) -> None:
-    first, second, name = (tmp_path / each for each in ("first", "second", "name"))
+def test_a_name_is_given_to_a_whole_file_and_never_taken_from_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, second, name = Path("first"), Path("second"), Path("name")
     first.write_text("whole")
     give_free_name(first, name)
     second.write_text("another")

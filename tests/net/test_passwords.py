@@ -12,7 +12,8 @@ from hypothesis import example, given, strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from fuzz.shared.seeds import SeededEntropy
-from ostiary_net.runtime.foreign_hashes import normalize_foreign_hash
+from ostiary_core.model.fields import FieldRule
+from ostiary_net.runtime.foreign_hashes import normalize_foreign_hash, read_foreign_hash
 from ostiary_net.runtime.hashing_line import (
     LONGEST_WAIT_SECONDS,
     MOST_WAITING_A_PLACE,
@@ -74,6 +75,8 @@ async def test_a_flood_waits_for_its_places() -> None:
         ("", {"": "400000 100000", "a": "max 100000", "a/b": "600000 100000"}, "0::/a/b\n", 4),
         ("", {"a/b": "100000 100000"}, "12:cpu:/x\n0::/a/b\n", 1),
         ("", {"": "none"}, "12:cpu:/x\n", 8),
+        ("", {"": "100000 0"}, "0::/\n", 8),
+        ("", {"a": "100000 100000"}, "1:name=é:/\n0::/a\n", 1),
     ],
 )
 def test_processors_are_those_that_the_process_may_use(
@@ -83,7 +86,7 @@ def test_processors_are_those_that_the_process_may_use(
         (tmp_path / group).mkdir(parents=True, exist_ok=True)
         (tmp_path / group / "cpu.max").write_text(f"{limit}\n")
     belongs = tmp_path / "membership"
-    belongs.write_text(membership)
+    belongs.write_text(membership, encoding="utf-8")
     environment = {"PYTHON_CPU_COUNT": told}
     assert count_processors(environment, range(8), tmp_path, belongs) == counted
     assert count_processors(environment, [5], tmp_path, tmp_path / "none") == int(told or 0) or 1
@@ -219,6 +222,35 @@ async def test_foreign_times_are_forgotten_in_an_hour_or_without_hashes(autojump
 )
 def test_usual_hashes_of_other_systems_are_not_too_costly(usual: str) -> None:
     assert normalize_foreign_hash(usual) == usual
+
+
+@pytest.mark.parametrize(
+    "form, rule",
+    [
+        ("$argon2id$v=19$m=131072,t=8,p=16", None),
+        ("$argon2id$v=19$m=131073,t=1,p=16", FieldRule.PASSWORD_HASH_COST),
+        ("$argon2id$v=19$m=65537,t=16,p=16", FieldRule.PASSWORD_HASH_COST),
+        ("$argon2id$v=19$m=136,t=1,p=17", FieldRule.PASSWORD_HASH_COST),
+        ("$argon2id$v=19$m=128,t=1,p=16", None),
+        ("$argon2id$v=19$m=127,t=1,p=16", FieldRule.PASSWORD_HASH),
+        ("$scrypt$ln=17,r=8,p=2", None),
+        ("$scrypt$ln=10,r=683,p=3", FieldRule.PASSWORD_HASH_COST),
+        ("$scrypt$ln=10,r=1025,p=1", FieldRule.PASSWORD_HASH_COST),
+        ("$scrypt$ln=17,r=8,p=0", FieldRule.PASSWORD_HASH),
+        ("$scrypt$ln=1,r=8,p=1", None),
+    ],
+)
+def test_a_hash_may_cost_so_much_and_no_more(form: str, rule: FieldRule | None) -> None:
+    text = f"{form}${SALT}${DIGEST}"
+    assert normalize_foreign_hash(text) == (rule or text)
+    without_base64 = text.replace(SALT, 13 * "a")
+    assert normalize_foreign_hash(without_base64) is FieldRule.PASSWORD_HASH
+
+
+def test_another_password_does_not_match_a_foreign_hash() -> None:
+    foreign = read_foreign_hash(f"$argon2id$v=19$m=8,t=1,p=1${SALT}${DIGEST}")
+    assert foreign is not None
+    assert foreign.matches(b"another") is False
 
 
 @pytest.mark.parametrize(

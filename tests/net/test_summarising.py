@@ -7,9 +7,13 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from ostiary_core.model.audit import audit_entries
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.fact import CLIENT_ENDINGS, CONSENT_ENDINGS, USER_ENDINGS, Fact, FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import SessionKind
-from ostiary_net.observability.summaries import HOUR_MS, Metric, hour_of
+from ostiary_core.model.reply import Done
+from ostiary_net.observability.summaries import HOUR_MS, Metric, Tally, hour_of, tally_entries
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.upkeep import summarising
 from ostiary_net.upkeep.summarising import Summarising
@@ -57,3 +61,24 @@ async def test_running_sessions_are_counted_by_kind_once_an_hour() -> None:
     assert await sample() == first
     clock.wait(60 * 60)
     assert await sample() == {**first, "client_credentials": 2}
+
+
+def tally(fact: Fact) -> dict[tuple[Metric, str, str], Tally]:
+    """Return what a fact adds to the summaries, by metric, detail and client."""
+    entries = audit_entries([Decision(Done(), facts=(fact,))], [], START)
+    return {(key.what, key.detail, key.client_id): added for key, added in tally_entries(entries).items()}
+
+
+@pytest.mark.parametrize(
+    "late_ms, most", [(0, 1), (1_000, 1), (1_001, 5), (5_001, 10), (10_001, 20), (20_001, 30), (30_001, 30)]
+)
+def test_a_retry_counts_under_the_least_bound_of_its_delay(late_ms: int, most: int) -> None:
+    fact = Fact(kind=FactKind.PAIR_REPEATED, client_id="app", earlier_at=Instant(START - late_ms))
+    assert tally(fact) == {
+        (Metric.RETRIED, str(most), client_id): Tally(1, late_ms, late_ms) for client_id in ("", "app")
+    }
+
+
+@pytest.mark.parametrize("kind", [*USER_ENDINGS, *CLIENT_ENDINGS, *CONSENT_ENDINGS])
+def test_what_ends_sessions_together_counts_once(kind: FactKind) -> None:
+    assert tally(Fact(kind=kind)) == {(Metric.ENDED_TOGETHER, kind.value, ""): Tally(1)}

@@ -150,7 +150,7 @@ async def test_refusals_are_not_tried_again_and_no_redirect_is_followed(status: 
 
 @pytest.mark.parametrize(
     "retry_after, pause",
-    [("7", 7.0), ("0", 0.5), ("86400", 30.0), ("soon", 0.5), ("-3", 0.5), ("9" * 400, 0.5), ("１", 0.5)],
+    [("7", 7.0), ("0", 0.5), ("86400", 30.0), ("soon", 0.5), ("-3", 0.5), ("9" * 9, 0.5), ("１", 0.5)],
 )
 async def test_a_gateway_is_left_alone_as_it_says_within_reason(retry_after: str, pause: float) -> None:
     headers = {"Retry-After": retry_after} if retry_after.isascii() else {}
@@ -217,13 +217,21 @@ PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE"
         ("https://asms.example/", {"ALL_PROXY": "http://q:2", "NO_PROXY": "sms.example"}, "http://q:2"),
         ("https://sms.example/", {"ALL_PROXY": "socks5://q:2", "NO_PROXY": "*"}, None),
         ("http://sms.example/", {"HTTPS_PROXY": "socks5://q:2", "SSL_CERT_FILE": "/gone"}, None),
+        ("https://sms.example/", {"ALL_PROXY": "socks5://q:2", "NO_PROXY": "sms.example"}, None),
+        ("https://sms.example./", {"ALL_PROXY": "http://q:2", "NO_PROXY": "."}, "http://q:2"),
         ("http://sms.example/", {"HTTP_PROXY": "http://q:2", "REQUEST_METHOD": "GET"}, None),
+        ("https://sms.example/", {"HTTPS_PROXY": "http://q:2", "REQUEST_METHOD": "GET"}, "http://q:2"),
         ("https://sms.example/", {"SSL_CERT_FILE": "", "SSL_CERT_DIR": "/gone"}, None),
         ("https://sms.example/", {"ALL_PROXY": "socks5://me:word@q:2"}, "ALL_PROXY names a proxy of socks5"),
         ("https://sms.example/", {"https_proxy": "http://[q:2"}, "https_proxy is no URL"),
         ("https://sms.example/", {"HTTPS_PROXY": "http://q:word"}, "HTTPS_PROXY is no URL"),
         ("https://sms.example/", {"HTTPS_PROXY": "http://"}, "HTTPS_PROXY is no URL"),
         ("https://sms.example/", {"SSL_CERT_FILE": "/gone"}, "SSL_CERT_FILE '/gone': No such file"),
+        (
+            "http://sms.example/",
+            {"HTTP_PROXY": "https://q:2", "SSL_CERT_FILE": "/gone"},
+            "SSL_CERT_FILE '/gone'",
+        ),
         ("https://sms.example/", {"SSL_CERT_FILE": "/dev/null"}, "SSL_CERT_FILE '/dev/null' has no cert"),
         ("https://sms.example/", {"SSL_CERT_FILE": "/"}, "SSL_CERT_FILE '/'"),
     ],
@@ -257,7 +265,7 @@ async def test_variables_for_all_programs_keep_no_server_down(
 
 
 async def test_without_a_gateway_messages_are_lines_of_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "not yet there" / "outbox.jsonl"
+    path = tmp_path / "not yet" / "there" / "outbox.jsonl"
     await Outbox(path).deliver(MESSAGE)
     async with open_text_messages(Outbox(path, run_inline)) as messages:
         await messages.send(ready(MESSAGE), "trace")

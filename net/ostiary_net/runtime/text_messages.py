@@ -6,8 +6,7 @@ writing, sending) is a job: a few tasks run the jobs of a bounded queue while th
 - A gateway is an HTTP service. A message that it does not accept for a reason that may pass is posted again a
   few times, each time later, under the same `Idempotency-Key`, so that it arrives once.
 - Without a gateway, messages are lines of a file on this machine, written before the answer: there is nobody
-to
-  hide from, and the reader of the file finds the line there.
+  to hide from, and the reader of the file finds the line there.
 
 No code, token or number is logged; the log has the trace id of a message that could not be sent.
 """

@@ -114,3 +114,15 @@ def test_a_beat_that_is_a_little_late_is_no_pause() -> None:
         clock.wait(0.9)
         earliest, latest = stall_detector.estimate_arrival(clock.now(), clock.monotonic())
         assert earliest == latest == clock.now()
+
+
+def test_what_is_read_for_two_seconds_after_a_stall_may_have_come_since_it_began() -> None:
+    clock = HandClock()
+    stall_detector = StallDetector(clock)
+    for seconds in (0.0, 1.001, 1.0):
+        clock.wait(seconds)
+        stall_detector.tick()
+    for seconds, lain_ms in ((0.999, 3_000), (0.001, 0), (0.001, 1_001)):
+        clock.wait(seconds)
+        earliest, latest = stall_detector.estimate_arrival(clock.now(), clock.monotonic())
+        assert latest - earliest == lain_ms

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from ostiary_core.model.instant import iso_time
 from ostiary_core.model.permissions import Permission
@@ -179,10 +180,24 @@ async def test_a_process_remembers_refusals_of_registered_clients_alone(served: 
     for number in range(2 * REFUSALS_KEPT):
         for name in ("app", f"stranger{number}"):
             await served.api().service("revoke", Registered(name, "wrong"), token="x")
-    tallies, last = served.services.service.activity.take_refusals()
+    for grant in ("client_credentials", "x"):
+        await served.api().service("token", Registered("app", "wrong"), grant_type=grant)
+    await served.browser().get(sso("app"))
+    await (await served.sign_in_browser()).get(sso("stranger"))
+    await served.api().call("GET", "/api/oauth2/userinfo", token="x")
+    with capture_logs() as log:
+        await served.api().call("GET", "/api/users", token="x")
+    assert "not observed" not in [line["event"] for line in log]
+    tallies, last = served.service.activity.take_refusals()
     assert {key.client_id for key in tallies} == {"", "app"}
-    assert len(tallies) == 3
+    assert {key.detail: tally.number for key, tally in tallies.items() if not key.client_id} == {
+        "client_secret_wrong": 2 * REFUSALS_KEPT + 2,
+        "client_unknown": 2 * REFUSALS_KEPT,
+        "client_not_authorizable": 1,
+        "not_signed_in": 1,
+    }
     assert [each.client_id for each in last] == ["app"] * REFUSALS_KEPT
+    assert [each.operation for each in last][-3:] == ["revoke", "client_credentials", "token"]
 
 
 # --- the page
