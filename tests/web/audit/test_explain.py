@@ -27,7 +27,7 @@ from ostiary_core.model.reply import InvitationIssued, PersonalTokenIssued, Text
 from ostiary_core.model.unknown_word import UnknownWord
 from ostiary_core.oauth.state_tables import SESSION_ENDINGS
 from ostiary_web.application.history_record import encode_history
-from ostiary_web.application.history_texts import ENDINGS, duration_text, safe_retries_text, step_text
+from ostiary_web.application.history_texts import ENDINGS, duration_text, quote, safe_retries_text, step_text
 from ostiary_web.texts import LANGUAGES
 from tests.support import asks
 from tests.support.asks import APP, BROWSER, caller_of, redeem, refresh
@@ -436,6 +436,10 @@ def test_programs_read_who_did_a_step_and_how_late_the_retries_came() -> None:
 )
 def test_a_duration_has_its_two_largest_units(seconds: float, text: str) -> None:
     assert duration_text(round(seconds * 1_000), LANGUAGES.default) == text
+
+
+def test_a_text_of_a_client_is_cut_to_the_length_of_a_line() -> None:
+    assert [quote("x" * length) for length in (200, 201)] == [f'"{"x" * 200}"', f'"{"x" * 199}…"']
 
 
 def test_every_ending_there_is_has_its_story_and_no_other_is_written_down() -> None:
