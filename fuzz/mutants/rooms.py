@@ -160,7 +160,7 @@ ROOMS: Final = {
             *_tests("web/overview", "overview"),
             *_tests("web/resources", "clients"),
         ),
-        may_survive=0.25,
+        may_survive=0.2,
     ),
     "runtime": Room(
         ("ostiary_net.runtime",),
@@ -175,7 +175,7 @@ ROOMS: Final = {
                 "an_interpreter_built_without_its_optimisations_is_named",
             ),
         ),
-        may_survive=0.15,
+        may_survive=0.2,
     ),
     "api": Room(
         (
