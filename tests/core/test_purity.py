@@ -15,7 +15,7 @@ ROOT = Path(ostiary_core.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 
 ALLOWED = {
-    *("base64", "binascii", "collections.abc", "dataclasses", "datetime", "enum", "hashlib", "hmac"),
+    *("base64", "binascii", "collections.abc", "dataclasses", "enum", "hashlib", "hmac"),
     *("ipaddress", "json", "operator", "re", "types", "typing", "unicodedata", "urllib.parse", "zlib"),
 }
 """Modules of the standard library for the core: calculation, and nothing that reads a clock, randomness, the
@@ -25,9 +25,6 @@ FORBIDDEN_CALLS = frozenset(
     {"open", "print", "input", "exec", "eval", "compile", "__import__", "breakpoint", "globals", "id", "hash"}
 )
 """`id` and the built-in `hash` of texts differ from one process to the next."""
-
-FORBIDDEN_ATTRIBUTES = frozenset({"now", "today", "utcnow", "fromtimestamp", "astimezone"})
-"""Methods of `datetime` that read the clock or this machine's time zone."""
 
 MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 MUTABLE_CALLS = frozenset({"list", "dict", "set", "bytearray", "defaultdict", "deque", "Counter", "count"})
@@ -49,10 +46,6 @@ def impurities(source: str) -> list[str]:
                 found.append(f"rebinds {', '.join(node.names)}")
             case ast.Call(func=ast.Name(id=name)) if name in FORBIDDEN_CALLS and not _is_own_hash(tree, node):
                 found.append(f"calls {name}")
-            case ast.Attribute(value=ast.Name(id="datetime" | "date"), attr=attribute) if (
-                attribute in FORBIDDEN_ATTRIBUTES
-            ):
-                found.append(f"reads datetime.{attribute}")
             case ast.FunctionDef() | ast.ClassDef() if any(
                 "cache" in ast.unparse(decorator) for decorator in node.decorator_list
             ):

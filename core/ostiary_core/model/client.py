@@ -105,7 +105,7 @@ def is_date(text: str) -> bool:
     """
     try:
         end_of_day(text)
-    except (ValueError, OverflowError):
+    except ValueError:
         return False
     return True
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple, NewType
 
 Instant = NewType("Instant", int)
@@ -19,7 +18,12 @@ MINUTE_MS = 60 * SECOND_MS
 DAY_SECONDS: Final = 24 * 60 * 60
 
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY_MS: Final = DAY_SECONDS * SECOND_MS
+# The calendar repeats itself after 400 years. They are counted from a first of March, so that the leap day is
+# the last of its year (Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+_DAYS_OF_400_YEARS: Final = 146_097
+_DAYS_TO_1970: Final = 719_468
+"""From the first of March of the year 0 to 1970-01-01."""
 
 
 def later(start: Instant, seconds: int) -> Instant:
@@ -63,20 +67,32 @@ def end_of_day(date: str) -> Instant:
     """
     if _DATE.fullmatch(date) is None:
         raise ValueError("a day is written as 2027-06-30")
-    # Arithmetic alone, as in `iso_time`: it reads no clock, no zone and, unlike `strptime`, no locale.
-    start = datetime.fromisoformat(date).replace(tzinfo=UTC)
-    return Instant((start - _EPOCH + timedelta(days=1)) // timedelta(milliseconds=1))
+    year, month, day = map(int, date.split("-"))
+    # In years that begin in March, January and February belong to the year before.
+    years, months = year - (month < 3), (month - 3) % 12
+    leap_days = years // 4 - years // 100 + years // 400
+    days = 365 * years + leap_days + (153 * months + 2) // 5 + day - 1 - _DAYS_TO_1970
+    if year < 1 or not iso_time(Instant(days * _DAY_MS)).startswith(date):
+        raise ValueError("there is no such day")
+    return Instant((days + 1) * _DAY_MS)
 
 
 def iso_time(instant: Instant) -> str:
     """Format an instant as ISO-8601 text in UTC with `Z` ("Common conventions").
 
-    >>> iso_time(Instant(1_500))
-    '1970-01-01T00:00:01.500Z'
+    >>> iso_time(Instant(1_500)), iso_time(Instant(951_868_799_999))
+    ('1970-01-01T00:00:01.500Z', '2000-02-29T23:59:59.999Z')
     """
-    # Arithmetic alone: a `datetime` is only made from a number here, so no clock and no time zone is read.
-    moment = _EPOCH + timedelta(milliseconds=instant)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    days, of_day = divmod(instant, _DAY_MS)
+    ages, of_age = divmod(days + _DAYS_TO_1970, _DAYS_OF_400_YEARS)
+    years = (of_age - of_age // 1_460 + of_age // 36_524 - of_age // 146_096) // 365
+    of_year = of_age - (365 * years + years // 4 - years // 100)
+    months = (5 * of_year + 2) // 153
+    day, month = of_year - (153 * months + 2) // 5 + 1, (months + 2) % 12 + 1
+    year = 400 * ages + years + (month < 3)
+    minutes, of_minute = divmod(of_day, MINUTE_MS)
+    clock = f"{minutes // 60:02}:{minutes % 60:02}:{of_minute // SECOND_MS:02}.{of_minute % SECOND_MS:03}"
+    return f"{year:04}-{month:02}-{day:02}T{clock}Z"
 
 
 class Arrival(NamedTuple):
