@@ -42,7 +42,7 @@ _MOST_IN_A_ROW: Final = 16
 
 
 class Phase(StrEnum):
-    """What a connection does now, or waits for. Its values are texts, which are looked up at no cost."""
+    """What a connection does now, or waits for. As texts, phases are looked up without a call of Python."""
 
     RESTING = "nothing of the next request is there"
     RECEIVING = "the rest of a request is to come soon"
