@@ -24,6 +24,8 @@ from fuzz.processes.proxies import Proxies
 _NODES: Final = 3
 _START_SECONDS: Final = 120.0
 _LOOK_SECONDS: Final = 0.1
+_ROLE_SECONDS: Final = 10.0
+"""Longest wait for a role that is being given, as after a loss of etcd, which may take the standby's away."""
 _BROKEN_STATES: Final = frozenset({"starting", "start failed", "stopped", "crashed"})
 """Patroni's states of a member that will not recover if they last; a copying member is in another state."""
 
@@ -100,17 +102,20 @@ class Cluster:
         return []
 
     def primary(self) -> Node:
-        """Return the node that Patroni lists as the primary. Raises `NotWell` if there is none."""
+        """Return the node that Patroni lists as the primary. Raises `NotWell` if there is none for seconds."""
         return self._one_with("leader")
 
     def standby(self) -> Node:
-        """Return the synchronous standby. Raises `NotWell` if there is none."""
+        """Return the synchronous standby. Raises `NotWell` if there is none for seconds."""
         return self._one_with("sync_standby")
 
     def _one_with(self, role: str) -> Node:
-        for member in self.members():
-            if member["role"] == role:
-                return next(node for node in self.nodes if node.name == member["name"])
+        until = time.monotonic() + _ROLE_SECONDS
+        while time.monotonic() < until:
+            for member in self.members():
+                if member["role"] == role:
+                    return next(node for node in self.nodes if node.name == member["name"])
+            time.sleep(_LOOK_SECONDS)
         raise NotWell(f"there is no {role}: {self.folder}")
 
     def is_well(self) -> bool:
