@@ -2,7 +2,7 @@
 
 After all imports, a worker is forked for each mutant. It plants the mutant and runs the judges that reach the
 changed statement: first those that noticed another mutant of the same function, then the quick ones. A mutant
-that survives all of them must be in `survivors.toml` with a reason, or counts towards the share of its room
+that survives all of them must be in `survivors` with a reason, or counts towards the share of its room
 that may survive (`Room.may_survive`).
 """
 
@@ -29,7 +29,8 @@ from fuzz.mutants.planting import index_functions, list_calls_of_imports, plant
 from fuzz.mutants.rooms import ROOMS, choose_rooms, find_changed_rooms, modules_of
 from fuzz.shared.campaign import Report, conduct
 
-SURVIVORS: Final = Path(__file__).with_name("survivors.toml")
+SURVIVORS: Final = Path(__file__).with_name("survivors")
+"""A file for each room."""
 _PROCESSES: Final = 2
 _MOST_SECONDS: Final = 900.0
 """Longest wall time for all judges of one mutant, in seconds."""
@@ -101,10 +102,10 @@ def run(
 
 def read_survivors() -> dict[Key, str]:
     """Return the mutants that may survive, with the reason of each."""
-    entries = tomllib.loads(SURVIVORS.read_text(encoding="utf-8")).get("survivor", [])
     return {
         (each["module"], each["function"], each["kind"], text): each["reason"]
-        for each in entries
+        for file in sorted(SURVIVORS.iterdir())
+        for each in tomllib.loads(file.read_text(encoding="utf-8"))["survivor"]
         for text in each["texts"]
     }
 

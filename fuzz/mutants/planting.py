@@ -6,8 +6,9 @@ import json
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from types import CodeType, FunctionType
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from types import CellType, CodeType, FunctionType
 from typing import Any, Final
 
 from fuzz.faults.planting import list_codes
@@ -82,7 +83,39 @@ def plant(mutant: Mutant, functions: dict[CodeType, list[FunctionType]]) -> bool
             defaults = function.__defaults__ or ()
             if function.__module__ == mutant.module and any(each is old[name] for each in defaults):
                 function.__defaults__ = tuple(new if each is old[name] else each for each in defaults)
+        for before, after in _pair(old[name], new):
+            _hand_over(before, after)
     return bool(made) or swapped
+
+
+def _pair(old: Any, new: Any) -> Iterator[tuple[object, object]]:
+    """Yield an old table with its new one, and their parts that differ: a route may hold one of them."""
+    is_table = isinstance(old, Mapping | list | tuple) or is_dataclass(old)
+    if not is_table or not old or type(old) is not type(new) or old == new:
+        return
+    yield old, new
+    if is_dataclass(old):
+        old, new = ({each.name: getattr(part, each.name) for each in fields(old)} for part in (old, new))
+    if isinstance(old, Mapping):
+        old, new = ([table[key] for key in old if key in new] for table in (old, new))
+    if isinstance(old, list | tuple):
+        for before, after in zip(old, new, strict=False):
+            yield from _pair(before, after)
+
+
+def _hand_over(old: object, new: object) -> None:
+    """Give a new value to all that hold the old one in a table, an attribute, or a variable of a closure."""
+    gc.unfreeze()
+    for holder in gc.get_referrers(old):
+        if isinstance(holder, dict):
+            holder.update({key: new for key, value in holder.items() if value is old})
+        elif isinstance(holder, list):
+            holder[:] = [new if each is old else each for each in holder]
+        elif isinstance(holder, CellType):
+            holder.cell_contents = new
+        for name in getattr(type(holder), "__slots__", ()):
+            if getattr(holder, name, None) is old:
+                object.__setattr__(holder, name, new)
 
 
 def _make_again(mutant: Mutant, tree: ast.Module, home: dict[str, Any]) -> dict[str, Any]:

@@ -57,6 +57,7 @@ def _tests_of(file: str, *names: str) -> tuple[str, ...]:
     return tuple(f"{file}::test_{name}" for name in names)
 
 
+_TRANSCRIPTS: Final = "tests/web/test_transcripts.py"
 _TRACES: Final = _tests_of(
     "tests/web/operations/test_traces.py",
     "a_span_shows_how_its_turn_ended_and_whether_it_was_answered",
@@ -97,6 +98,7 @@ ROOMS: Final = {
                 "a_file_that_cannot_be_written_stops_the_start",
                 "a_file_without_a_place_for_its_log_is_refused",
             ),
+            _TRANSCRIPTS,
         ),
         may_survive=0.2,
     ),
@@ -106,6 +108,7 @@ ROOMS: Final = {
             "tests/net/store",
             *_tests("net/postgres", "schema statements stalled instances plans"),
             *_tests("web/operations", "slow_lists"),
+            _TRANSCRIPTS,
         ),
         may_survive=_NOT_JUDGED,
     ),
@@ -115,6 +118,7 @@ ROOMS: Final = {
             *_tests("net", "sweeping purging summarising metrics"),
             *_tests("web/operations", "upkeep copy"),
             *_tests("web/overview", "overview"),
+            _TRANSCRIPTS,
         ),
         may_survive=0.1,
     ),
@@ -136,6 +140,7 @@ ROOMS: Final = {
                 "a_body_that_is_no_json_object",
                 "more_than_its_path_takes_is_413",
             ),
+            _TRANSCRIPTS,
         ),
         may_survive=0.3,
     ),
@@ -146,6 +151,7 @@ ROOMS: Final = {
             *_tests("web", "single_permissions bad_fields"),
             *_tests("web/overview", "overview"),
             *_tests("web/pages", "audit_list"),
+            _TRANSCRIPTS,
         ),
         may_survive=0.3,
     ),
@@ -159,6 +165,7 @@ ROOMS: Final = {
             *_TRACES,
             *_tests("web/overview", "overview"),
             *_tests("web/resources", "clients"),
+            _TRANSCRIPTS,
         ),
         may_survive=0.2,
     ),
@@ -174,6 +181,7 @@ ROOMS: Final = {
                 "tests/web/operations/test_check.py",
                 "an_interpreter_built_without_its_optimisations_is_named",
             ),
+            _TRANSCRIPTS,
         ),
         may_survive=0.2,
     ),
@@ -209,6 +217,7 @@ ROOMS: Final = {
                 "another_schema_is_not_ready_and_still_healthy",
                 "a_store_that_keeps_nothing_is_not_ready",
             ),
+            _TRANSCRIPTS,
         ),
         may_survive=0.1,
     ),
@@ -219,6 +228,7 @@ ROOMS: Final = {
             *_tests("web", "consent_page gate single_permissions browser_session third_language"),
             *_tests("web/attacks", "markup redirects"),
             *_tests("web/resources", "import_runs people clients"),
+            _TRANSCRIPTS,
         ),
         may_survive=0.35,
     ),
@@ -233,6 +243,7 @@ ROOMS: Final = {
         (
             *_tests("web/command_line", "apply commands follow import last_line"),
             *_tests("web/operations", "backup check copy upkeep"),
+            _TRANSCRIPTS,
         ),
         may_survive=0.2,
     ),

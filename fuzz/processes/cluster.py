@@ -102,11 +102,11 @@ class Cluster:
         return []
 
     def primary(self) -> Node:
-        """Return the node that Patroni lists as the primary. Raises `NotWell` if there is none for seconds."""
+        """Return the node that Patroni lists as the primary. Raises `NotWell` if none is in seconds."""
         return self._one_with("leader")
 
     def standby(self) -> Node:
-        """Return the synchronous standby. Raises `NotWell` if there is none for seconds."""
+        """Return the synchronous standby. Raises `NotWell` if none is in seconds."""
         return self._one_with("sync_standby")
 
     def _one_with(self, role: str) -> Node:

@@ -1,0 +1,231 @@
+"""Transcripts: requests in turn, each with what its caller was shown, to be compared with what is shown now.
+
+A line `> …` asks, the indented lines after it are the answer, and all others are comments:
+
+    > program NAME [PASSWORD]          a new program, signed in if there is a password
+    > browser NAME [PASSWORD] [HEADER=VALUE …]
+    > as NAME                          the caller of the next requests
+    > GET /path
+    > POST /path {"its": "JSON"}       or [{"rows": "of a sheet to import"}]
+    > submit /path ACTION FIELD=VALUE  the form to ACTION of the page at a path; -FIELD leaves one out
+    > send ACTION FIELD=VALUE          that of the page shown last
+    > follow                           the redirect shown last
+    > service token CLIENT FIELD=VALUE by a client that `secret` names
+    > keep NAME PATTERN                for {NAME} in later lines: what a pattern finds in the last answer
+    > messages                         every text message that was sent
+    > one-time-password KEY            what an authenticator with this key shows
+    > wait SECONDS
+    > command WORD … [< TYPED]         of the command line, on a database of its own
+
+Identifiers and bearer values are numbered by their first appearance (`ID1`, `TOKEN1`), and may be asked with.
+"""
+
+import json
+import re
+import shlex
+from base64 import b32decode
+from collections.abc import Iterator
+from functools import partial
+from html.parser import HTMLParser
+from typing import Any, Final
+from urllib.parse import urljoin, urlsplit
+
+import httpx
+import trio
+
+from ostiary_core.model.one_time_password import one_time_password, step_at
+from tests.support.callers import Api, Browser, Registered, forms_in
+from tests.support.files import SHEET, rows_of, sheet_of
+from tests.support.people import outbox
+from tests.support.processes import Machine
+from tests.support.served import Served
+
+_NUMBERED: Final = re.compile(r"(?<![\w-])(?:(?P<ID>[0-9a-f]{32})|(?P<TOKEN>[\w-]{43}))(?![\w-])")
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d)?")
+"""The time of a command, which asks the machine's clock."""
+_HEADERS: Final = (
+    *("location", "retry-after", "www-authenticate", "content-disposition", "etag", "clear-site-data"),
+)
+_UNSEEN: Final = ("head", "script", "style", "svg", "template", "optgroup")
+_INLINE: Final = ("a", "b", "i", "code", "span", "time", "strong", "em", "small", "kbd", "bdi", "wbr", "u")
+_LOOKS: Final = ("class", "id", "for", "rel", "tabindex", "style", "aria-describedby", "spellcheck", "method")
+"""Attributes that are left out."""
+
+
+class _Outline(HTMLParser):
+    """What a page says: its texts, and its links, fields and buttons with what belongs to them."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self._unseen = 0
+        self._parts: list[str] = []
+        self.feed(page)
+        self.lines = [line for part in "".join(self._parts).split("\n") if (line := " ".join(part.split()))]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._unseen += tag in _UNSEEN
+        shown = [f"{name}={value}" if value else name for name, value in attrs if name not in _LOOKS]
+        if self._unseen or "name=form_token" in shown:
+            return
+        self._parts.append("" if tag in _INLINE else "\n")
+        if shown or tag in ("th", "h1", "h2", "h3"):
+            self._parts.append(f"<{' '.join([tag, *shown])}> ")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._unseen -= tag in _UNSEEN
+        self._parts.append("" if tag in _INLINE or self._unseen else "\n")
+
+    def handle_data(self, data: str) -> None:
+        if not self._unseen:
+            self._parts.append(re.sub(r"\s+", " ", data))
+
+
+class Player:
+    """Asks what a transcript asks, and says what was shown."""
+
+    def __init__(self, served: Served, machine: Machine) -> None:
+        self._served, self._machine = served, machine
+        self._callers: dict[str, Api | Browser] = {}
+        self._caller: Api | Browser
+        self._shown: httpx.Response
+        self._text = ""
+        self._numbers: dict[str, str] = {}
+        self._kept: dict[str, str] = {}
+        self._heads: set[str] = set()
+
+    async def play(self, asked: str) -> str:
+        """Return the lines that answer a line."""
+        for value, number in reversed(self._numbers.items()):
+            asked = re.sub(rf"\b{number}\b", value, asked)
+        for name, value in self._kept.items():
+            asked = asked.replace(f"{{{name}}}", value)
+        verb, _, rest = asked.partition(" ")
+        if verb in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+            path, _, body = rest.partition(" ")
+            return self._say(await self._request(verb, path, json.loads(body) if body else None))
+        match [verb, *shlex.split(rest)]:
+            case ["program" | "browser", name, *words]:
+                headers = dict(word.split("=", 1) for word in words if "=" in word)
+                self._caller = getattr(self._served, "api" if verb == "program" else verb)(**headers)
+                self._callers[name] = self._caller
+                if passwords := [word for word in words if "=" not in word]:
+                    await self._caller.sign_in(name, *passwords)
+            case ["as", name]:
+                self._caller = self._callers[name]
+            case ["wait", seconds]:
+                self._served.clock.wait(float(seconds))
+            case ["keep", name, pattern]:
+                [self._kept[name]] = set(re.findall(pattern, self._text))
+            case ["submit", path, action, *fields]:
+                self._shown = await self._caller.get(path)
+                return self._say(await self._submit(action, fields))
+            case ["send", action, *fields]:
+                return self._say(await self._submit(action, fields))
+            case ["follow"]:
+                return self._say(await self._browser.follow(self._shown))
+            case ["service", operation, client, *fields]:
+                form = dict(field.split("=", 1) for field in fields)
+                registered = Registered(client, self._kept[f"{client} secret"])
+                return self._say(await self._served.api().service(operation, registered, **form))
+            case ["messages"]:
+                self._text = "\n".join(f"{each['phone']}: {each['text']}" for each in outbox(self._served))
+                return self._text
+            case ["one-time-password", key]:
+                self._text = one_time_password(b32decode(key), step_at(self._served.clock.now()))
+                return self._text
+            case ["command", *words]:
+                *words, typed = words if "<" in words[-2:-1] else [*words, "<", ""]
+                ran = await trio.to_thread.run_sync(partial(self._machine.run, *words[:-1], stdin=typed))
+                said = f"exit {ran.exit_code}\n{ran.out}{ran.err}"
+                folder = self._machine.environment["DATA_DIR"]
+                self._text = _TIME.sub("TIME", said.replace(folder, "FOLDER"))
+                return self._number(self._text)
+            case _:
+                raise ValueError(f"a transcript cannot ask this: {asked}")
+        return ""
+
+    @property
+    def _browser(self) -> Browser:
+        assert isinstance(self._caller, Browser)
+        return self._caller
+
+    async def _request(self, method: str, path: str, body: Any) -> httpx.Response:
+        if isinstance(self._caller, Browser):
+            return await self._caller.request(method, path)
+        if isinstance(body, list):
+            files = {"file": ("rows.xlsx", sheet_of(body), SHEET)}
+            return await self._caller.call(method, path, files=files, data={"mode": "upsert"})
+        return await self._caller.call(method, path, body)
+
+    async def _submit(self, action: str, fields: list[str]) -> httpx.Response:
+        [form, *_] = (each for each in forms_in(self._shown) if urlsplit(each.action).path == action)
+        content: dict[str, Any] = dict(form.fields)
+        files, said = {}, set[str]()
+        for name, is_given, value in (field.partition("=") for field in fields):
+            name, _, file = name.removeprefix("-").partition("@")
+            if file:
+                files[name] = (file, value.encode().decode("unicode_escape").encode())
+            elif not is_given:
+                del content[name]
+            else:
+                content[name] = [*content[name], value] if name in said else [value]
+                said.add(name)
+        address = urljoin(str(self._shown.url), form.action)
+        headers = {"Origin": "null", "Sec-Fetch-Site": "same-origin"}
+        return await self._caller.post(address, data=content, files=files or None, headers=headers)
+
+    def _say(self, answer: httpx.Response) -> str:
+        """Return the lines that say what an answer shows."""
+        self._shown = answer
+        lines = [str(answer.status_code)]
+        lines += [f"{name}: {answer.headers[name]}" for name in _HEADERS if name in answer.headers]
+        lines += map(_describe_cookie, answer.headers.get_list("set-cookie"))
+        match answer.headers.get("content-type", "").partition(";")[0]:
+            case "text/html":
+                lines += self._outline(answer.text)
+            case "application/json":
+                lines += json.dumps(answer.json(), ensure_ascii=False, indent=1).splitlines()
+            case "text/plain" | "text/csv":
+                lines += answer.text.splitlines()
+            case kind if kind == SHEET:
+                lines += map(repr, rows_of(answer.content))
+            case other:
+                lines += [f"{len(answer.content)} bytes of {other}"] if answer.content else []
+        self._text = "\n".join(lines)
+        return self._number(self._text)
+
+    def _outline(self, page: str) -> Iterator[str]:
+        """Yield the lines of a page; of a head that was shown before, one."""
+        for part in re.split("(?<=</header>)|(?=<footer)", page):
+            text = "\n".join(_Outline(part).lines)
+            yield "(the same head)" if "</header>" in part and text in self._heads else text
+            self._heads.add(text)
+
+    def _number(self, text: str) -> str:
+        """Put numbers in the place of identifiers and bearer values."""
+
+        def put(found: re.Match[str]) -> str:
+            kind = str(found.lastgroup)
+            count = sum(each.startswith(kind) for each in self._numbers.values())
+            return self._numbers.setdefault(found[0], f"{kind}{count + 1}")
+
+        return _NUMBERED.sub(put, re.sub(r"(/static/[\w-]+)\.[0-9a-f]+\.", r"\1.", text))
+
+
+def _describe_cookie(cookie: str) -> str:
+    """Say of a cookie whether it has a value; its age says when it expires."""
+    found = re.fullmatch("([^=]*)=([^;]*);(?: Expires=[^;]*;)?(.*)", cookie)
+    assert found is not None
+    return f"cookie: {found[1]}={'…' if found[2] else ''};{found[3]}"
+
+
+async def play(transcript: str, player: Player) -> str:
+    """Return a transcript as it is now."""
+    lines = []
+    for line in transcript.splitlines():
+        if not line.startswith("    "):
+            lines.append(line)
+        if line.startswith("> "):
+            answer = await player.play(line.removeprefix("> "))
+            lines += [f"    {each}".rstrip() for each in answer.splitlines() if each.strip()]
+    return "\n".join(lines) + "\n"

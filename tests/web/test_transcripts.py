@@ -1,0 +1,28 @@
+"""Transcripts: what is shown on every page and by every command is what was read and kept.
+
+`OSTIARY_TEST_TRANSCRIPTS=write` has a run write what is shown now; read the difference before it is kept.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support.processes import Machine
+from tests.support.served import Serve
+from tests.support.transcripts import Player, play
+
+FOLDER = Path(__file__).with_name("transcripts")
+IS_WRITING = os.environ.get("OSTIARY_TEST_TRANSCRIPTS") == "write"
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.iterdir()))
+async def test_what_is_shown_is_what_was_kept(name: str, serve: Serve, tmp_path: Path) -> None:
+    kept = (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
+    machine = tmp_path / "machine"
+    machine.mkdir()
+    async with serve() as served:
+        shown = await play(kept, Player(served, Machine(machine)))
+    if IS_WRITING:
+        (FOLDER / f"{name}.txt").write_text(shown, encoding="utf-8")
+    assert shown == kept
