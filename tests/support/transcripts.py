@@ -53,7 +53,7 @@ _LOOKS: Final = ("class", "id", "for", "rel", "tabindex", "style", "aria-describ
 
 
 class _Outline(HTMLParser):
-    """What a page says: its texts, and its links, fields and buttons with what belongs to them."""
+    """The texts of a page, and its links, fields and buttons with their attributes."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
