@@ -229,7 +229,9 @@ class Machine:
             **environment,
         }
 
-    def run(self, *words: str, stdin: str | bytes | None = None, env: Mapping[str, str] | None = None) -> Ran:
+    def run(
+        self, *words: str, stdin: str | bytes | IO[bytes] | None = None, env: Mapping[str, str] | None = None
+    ) -> Ran:
         """Run a command in this process."""
         with patch.dict(os.environ), patch.object(tempfile, "tempdir", None):  # which a command may choose
             result = CliRunner().invoke(

@@ -15,9 +15,13 @@ A line `> …` asks, the indented lines after it are the answer, and all others 
     > messages                         every text message that was sent
     > one-time-password KEY            what an authenticator with this key shows
     > wait SECONDS
-    > command WORD … [< TYPED]         of the command line, on a database of its own
+    > machine NAME                     that of the next commands, with its own database; `.` is the server's
+    > file NAME TEXT                   beside the machines; a sheet (.xlsx) by its rows, as JSON
+    > command [NAME=SETTING …] WORD … [< TYPED]      with << in place of < as if a person typed it
 
 Identifiers and bearer values are numbered by their first appearance (`ID1`, `TOKEN1`), and may be asked with.
+Commands have the server's time. `FOLDER` is the folder of the machines and files; what is typed or in a file
+may have escapes, as `\\n`.
 """
 
 import json
@@ -27,22 +31,28 @@ from base64 import b32decode
 from collections.abc import Iterator
 from functools import partial
 from html.parser import HTMLParser
+from io import BytesIO
+from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 from urllib.parse import urljoin, urlsplit
 
 import httpx
 import trio
 
 from ostiary_core.model.one_time_password import one_time_password, step_at
+from ostiary_net.runtime.passwords import Passwords
+from ostiary_net.runtime.system import SystemClock, SystemEntropy
+from ostiary_web.cli import context
 from tests.support.callers import Api, Browser, Registered, forms_in
 from tests.support.files import SHEET, rows_of, sheet_of
 from tests.support.people import outbox
-from tests.support.processes import Machine
+from tests.support.processes import Machine, Ran
 from tests.support.served import Served
+from tests.support.stores import CHEAP
 
 _NUMBERED: Final = re.compile(r"(?<![\w-])(?:(?P<ID>[0-9a-f]{32})|(?P<TOKEN>[\w-]{43}))(?![\w-])")
-_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d)?")
-"""The time of a command, which asks the machine's clock."""
+_SETTING: Final = re.compile("[A-Z_]+=")
 _HEADERS: Final = (
     *("location", "retry-after", "www-authenticate", "content-disposition", "etag", "clear-site-data"),
 )
@@ -80,11 +90,25 @@ class _Outline(HTMLParser):
             self._parts.append(re.sub(r"\s+", " ", data))
 
 
+class _Terminal(BytesIO):
+    """Input that a person types."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def _unescape(text: str) -> bytes:
+    return (
+        text.encode("ascii", "backslashreplace").decode("unicode_escape").encode("utf-8", "surrogateescape")
+    )
+
+
 class Player:
     """Asks what a transcript asks, and says what was shown."""
 
-    def __init__(self, served: Served, machine: Machine) -> None:
-        self._served, self._machine = served, machine
+    def __init__(self, served: Served, folder: Path) -> None:
+        self._served, self._folder = served, folder
+        self._use_machine("machine")
         self._callers: dict[str, Api | Browser] = {}
         self._caller: Api | Browser
         self._shown: httpx.Response
@@ -99,6 +123,7 @@ class Player:
             asked = re.sub(rf"\b{number}\b", value, asked)
         for name, value in self._kept.items():
             asked = asked.replace(f"{{{name}}}", value)
+        asked = asked.replace("FOLDER", str(self._folder))
         verb, _, rest = asked.partition(" ")
         if verb in ("GET", "POST", "PUT", "PATCH", "DELETE"):
             path, _, body = rest.partition(" ")
@@ -133,12 +158,16 @@ class Player:
             case ["one-time-password", key]:
                 self._text = one_time_password(b32decode(key), step_at(self._served.clock.now()))
                 return self._text
+            case ["machine", name]:
+                self._use_machine(name)
+            case ["file", name, text]:
+                is_sheet = name.endswith(".xlsx")
+                content = sheet_of(json.loads(text)) if is_sheet else _unescape(text)
+                (self._folder / name).write_bytes(content)
             case ["command", *words]:
-                *words, typed = words if "<" in words[-2:-1] else [*words, "<", ""]
-                ran = await trio.to_thread.run_sync(partial(self._machine.run, *words[:-1], stdin=typed))
+                ran = await trio.to_thread.run_sync(self._run, words)
                 said = f"exit {ran.exit_code}\n{ran.out}{ran.err}"
-                folder = self._machine.environment["DATA_DIR"]
-                self._text = _TIME.sub("TIME", said.replace(folder, "FOLDER"))
+                self._text = said.replace(str(self._folder), "FOLDER")
                 return self._number(self._text)
             case _:
                 raise ValueError(f"a transcript cannot ask this: {asked}")
@@ -148,6 +177,25 @@ class Player:
     def _browser(self) -> Browser:
         assert isinstance(self._caller, Browser)
         return self._caller
+
+    def _use_machine(self, name: str) -> None:
+        folder = self._folder / name
+        folder.mkdir(exist_ok=True)
+        self._machine = Machine(folder)
+
+    def _run(self, words: list[str]) -> Ran:
+        """Run a command at the server's time, with its random numbers and its quick hashes."""
+        *words, how, typed = words if {"<", "<<"} & {*words[-2:-1]} else [*words, "<", ""]
+        stdin = _Terminal(_unescape(typed)) if how == "<<" else _unescape(typed)
+        settings = dict(word.split("=", 1) for word in words if _SETTING.match(word))
+        words = [word for word in words if not _SETTING.match(word)]
+        now = SystemClock.now
+        with (
+            patch.object(SystemClock, "now", lambda clock: now(self._served.clock)),
+            patch.object(SystemEntropy, "draw", lambda source: self._served.entropy_source.draw()),
+            patch.object(context, "Passwords", partial(Passwords, CHEAP)),
+        ):
+            return self._machine.run(*words, stdin=stdin, env=settings)
 
     async def _request(self, method: str, path: str, body: Any) -> httpx.Response:
         if isinstance(self._caller, Browser):

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import Machine
 from tests.support.served import Serve
 from tests.support.transcripts import Player, play
 
@@ -19,10 +18,8 @@ IS_WRITING = os.environ.get("OSTIARY_TEST_TRANSCRIPTS") == "write"
 @pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.iterdir()))
 async def test_what_is_shown_is_what_was_kept(name: str, serve: Serve, tmp_path: Path) -> None:
     kept = (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
-    machine = tmp_path / "machine"
-    machine.mkdir()
     async with serve() as served:
-        shown = await play(kept, Player(served, Machine(machine)))
+        shown = await play(kept, Player(served, tmp_path))
     if IS_WRITING:
         (FOLDER / f"{name}.txt").write_text(shown, encoding="utf-8")
     assert shown == kept
