@@ -11,6 +11,11 @@ A line `> …` asks, the indented lines after it are the answer, and all others 
     > send ACTION FIELD=VALUE          that of the page shown last
     > follow                           the redirect shown last
     > service token CLIENT FIELD=VALUE by a client that `secret` names
+    > raw METHOD /path TYPE BODY       any body of this media type, with escapes as in a string
+    > headers NAME=VALUE …             of the caller from now on; an empty value takes one away
+    > answered NAME …                  these header fields of the last answer, or all
+    > with NAME=VALUE                  a setting of the server
+    > summarise                        as the server does every minute
     > keep NAME PATTERN                for {NAME} in later lines: what a pattern finds in the last answer
     > messages                         every text message that was sent
     > one-time-password KEY            what an authenticator with this key shows
@@ -42,7 +47,9 @@ import trio
 
 from ostiary_core.model.one_time_password import one_time_password, step_at
 from ostiary_net.runtime.passwords import Passwords
-from ostiary_net.runtime.system import SystemClock, SystemEntropy
+from ostiary_net.runtime.system import SystemClock, SystemEntropy, run_inline
+from ostiary_net.upkeep.flushing import flush_refusals
+from ostiary_net.upkeep.summarising import Summarising
 from ostiary_web.cli import context
 from tests.support.callers import Api, Browser, Registered, forms_in
 from tests.support.files import SHEET, rows_of, sheet_of
@@ -51,7 +58,9 @@ from tests.support.processes import Machine, Ran
 from tests.support.served import Served
 from tests.support.stores import CHEAP
 
-_NUMBERED: Final = re.compile(r"(?<![\w-])(?:(?P<ID>[0-9a-f]{32})|(?P<TOKEN>[\w-]{43}))(?![\w-])")
+_NUMBERED: Final = re.compile(
+    r"(?<![\w-])(?:(?P<ID>[0-9a-f]{32})|(?P<TOKEN>(?:ostiary_pat_)?[\w-]{43}))(?![\w-])"
+)
 _SETTING: Final = re.compile("[A-Z_]+=")
 _HEADERS: Final = (
     *("location", "retry-after", "www-authenticate", "content-disposition", "etag", "clear-site-data"),
@@ -146,6 +155,25 @@ class Player:
                 return self._say(await self._submit(action, fields))
             case ["send", action, *fields]:
                 return self._say(await self._submit(action, fields))
+            case ["raw", method, path, media_type, text]:
+                sent = text.encode().decode("unicode_escape").encode("latin-1")
+                kind = {"Content-Type": media_type} if media_type else {}
+                return self._say(await self._call(method, path, content=sent, headers=kind))
+            case ["headers", *pairs]:
+                for name, value in (pair.split("=", 1) for pair in pairs):
+                    self._caller.headers.pop(name, None)
+                    self._caller.headers.update({name: value} if value else {})
+            case ["answered", *names]:
+                found = self._shown.headers.multi_items()
+                lines = [f"{name}: {value}" for name, value in found if not names or name in names]
+                self._text = "\n".join(lines)
+                return self._number(self._text)
+            case ["summarise"]:
+                counted = self._served.store, self._served.clock
+                await flush_refusals(self._served.service.activity, *counted, run_inline)
+                await Summarising(*counted, run_sync=run_inline).summarise_once()
+            case ["with", *_]:
+                pass  # read before the server started
             case ["follow"]:
                 return self._say(await self._browser.follow(self._shown))
             case ["service", operation, client, *fields]:
@@ -198,12 +226,14 @@ class Player:
             return self._machine.run(*words, stdin=stdin, env=settings)
 
     async def _request(self, method: str, path: str, body: Any) -> httpx.Response:
-        if isinstance(self._caller, Browser):
-            return await self._caller.request(method, path)
         if isinstance(body, list):
             files = {"file": ("rows.xlsx", sheet_of(body), SHEET)}
-            return await self._caller.call(method, path, files=files, data={"mode": "upsert"})
-        return await self._caller.call(method, path, body)
+            return await self._call(method, path, files=files, data={"mode": "upsert"})
+        return await self._call(method, path, json=body)
+
+    async def _call(self, method: str, path: str, **sent: Any) -> httpx.Response:
+        call = self._caller.call if isinstance(self._caller, Api) else self._caller.request
+        return await call(method, path, **sent)
 
     async def _submit(self, action: str, fields: list[str]) -> httpx.Response:
         [form, *_] = (each for each in forms_in(self._shown) if urlsplit(each.action).path == action)

@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,8 @@ IS_WRITING = os.environ.get("OSTIARY_TEST_TRANSCRIPTS") == "write"
 @pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.iterdir()))
 async def test_what_is_shown_is_what_was_kept(name: str, serve: Serve, tmp_path: Path) -> None:
     kept = (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
-    async with serve() as served:
+    settings = dict(re.findall("^> with (\\w+)=(.+)$", kept, re.MULTILINE))
+    async with serve(**settings) as served:
         shown = await play(kept, Player(served, tmp_path))
     if IS_WRITING:
         (FOLDER / f"{name}.txt").write_text(shown, encoding="utf-8")
