@@ -61,6 +61,7 @@ from tests.support.stores import CHEAP
 _NUMBERED: Final = re.compile(
     r"(?<![\w-])(?:(?P<ID>[0-9a-f]{32})|(?P<TOKEN>(?:ostiary_pat_)?[\w-]{43}))(?![\w-])"
 )
+_WIDTH: Final = 190
 _SETTING: Final = re.compile("[A-Z_]+=")
 _HEADERS: Final = (
     *("location", "retry-after", "www-authenticate", "content-disposition", "etag", "clear-site-data"),
@@ -262,7 +263,7 @@ class Player:
             case "text/html":
                 lines += self._outline(answer.text)
             case "application/json":
-                lines += json.dumps(answer.json(), ensure_ascii=False, indent=1).splitlines()
+                lines += _fold(answer.json())
             case "text/plain" | "text/csv":
                 lines += answer.text.splitlines()
             case kind if kind == SHEET:
@@ -288,6 +289,19 @@ class Player:
             return self._numbers.setdefault(found[0], f"{kind}{count + 1}")
 
         return _NUMBERED.sub(put, re.sub(r"(/static/[\w-]+)\.[0-9a-f]+\.", r"\1.", text))
+
+
+def _fold(value: Any, name: str = "", indent: str = "") -> Iterator[str]:
+    """Yield the lines of a value as JSON: each part on one line if it has room there."""
+    whole = f"{indent}{name}{json.dumps(value, ensure_ascii=False)}"
+    if len(whole) <= _WIDTH or not isinstance(value, dict | list):
+        yield whole
+        return
+    parts = value.items() if isinstance(value, dict) else (("", each) for each in value)
+    yield f"{indent}{name}{'{' if isinstance(value, dict) else '['}"
+    for key, part in parts:
+        yield from _fold(part, f'"{key}": ' if isinstance(value, dict) else "", f"{indent} ")
+    yield f"{indent}{'}' if isinstance(value, dict) else ']'}"
 
 
 def _describe_cookie(cookie: str) -> str:
