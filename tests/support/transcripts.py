@@ -23,6 +23,8 @@ A line `> …` asks, the indented lines after it are the answer, and all others 
     > machine NAME                     that of the next commands, with its own database; `.` is the server's
     > file NAME TEXT                   beside the machines; a sheet (.xlsx) by its rows, as JSON
     > command [NAME=SETTING …] WORD … [< TYPED]      with << in place of < as if a person typed it
+    > user NAME {"its": "fields"}      made without a page; its password is its name and " password"
+    > client NAME {"its": "fields"}    the same; `service` knows its secret
 
 Identifiers and bearer values are numbered by their first appearance (`ID1`, `TOKEN1`), and may be asked with.
 Commands have the server's time. `FOLDER` is the folder of the machines and files; what is typed or in a file
@@ -138,9 +140,14 @@ class Player:
         if verb in ("GET", "POST", "PUT", "PATCH", "DELETE"):
             path, _, body = rest.partition(" ")
             return self._say(await self._request(verb, path, json.loads(body) if body else None))
+        if verb in ("user", "client"):
+            name, _, given = rest.partition(" ")
+            await self._make(verb, name, json.loads(given or "{}"))
+            return ""
         match [verb, *shlex.split(rest)]:
             case ["program" | "browser", name, *words]:
-                headers = dict(word.split("=", 1) for word in words if "=" in word)
+                headers = {"User-Agent": f"{verb}/1.0"}
+                headers |= dict(word.split("=", 1) for word in words if "=" in word)
                 self._caller = getattr(self._served, "api" if verb == "program" else verb)(**headers)
                 self._callers[name] = self._caller
                 if passwords := [word for word in words if "=" not in word]:
@@ -180,7 +187,8 @@ class Player:
             case ["service", operation, client, *fields]:
                 form = dict(field.split("=", 1) for field in fields)
                 registered = Registered(client, self._kept[f"{client} secret"])
-                return self._say(await self._served.api().service(operation, registered, **form))
+                program = self._served.api(**{"User-Agent": f"{client}/1.0"})
+                return self._say(await program.service(operation, registered, **form))
             case ["messages"]:
                 self._text = "\n".join(f"{each['phone']}: {each['text']}" for each in outbox(self._served))
                 return self._text
@@ -201,6 +209,12 @@ class Player:
             case _:
                 raise ValueError(f"a transcript cannot ask this: {asked}")
         return ""
+
+    async def _make(self, kind: str, name: str, fields: dict[str, Any]) -> None:
+        if kind == "client":
+            self._kept[f"{name} secret"] = (await self._served.client(name, **fields)).secret
+        else:
+            await self._served.user(name, f"{name} password", **{"name": name.capitalize(), **fields})
 
     @property
     def _browser(self) -> Browser:
