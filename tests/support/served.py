@@ -28,6 +28,8 @@ from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.ports import ReadingStore
 from ostiary_net.turns.service import Service
+from ostiary_net.upkeep.flushing import flush_refusals, flush_uses
+from ostiary_net.upkeep.summarising import Summarising
 from ostiary_web.app.asgi_app import make_door_limits
 from ostiary_web.app.factory import Application, create_app
 from ostiary_web.server.app_services import AppServices
@@ -152,6 +154,12 @@ class Served:
         assert response.status_code == 200, response.text
         issued: dict[str, Any] = response.json()
         return issued
+
+    async def summarise(self) -> None:
+        """Count refusals and events as the server does every minute."""
+        await flush_refusals(self.service.activity, self.store, self.clock, run_inline)
+        await flush_uses(self.service.activity, self.service.turns)
+        await Summarising(self.store, self.clock, run_sync=run_inline).summarise_once()
 
     def audit(self) -> tuple[AuditEntry, ...]:
         """Return the audit trail, the oldest entry first."""

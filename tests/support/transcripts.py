@@ -15,10 +15,11 @@ A line `> …` asks, the indented lines after it are the answer, and all others 
     > headers NAME=VALUE …             of the caller from now on; an empty value takes one away
     > answered NAME …                  these header fields of the last answer, or all
     > with NAME=VALUE                  a setting of the server
-    > summarise                        as the server does every minute
+    > summarise                        what happened, as the server does every minute
     > keep NAME PATTERN                for {NAME} in later lines: what a pattern finds in the last answer
     > messages                         every text message that was sent
     > one-time-password KEY            what an authenticator with this key shows
+    > metrics PATTERN                  lines that a pattern finds in what Prometheus reads
     > wait SECONDS
     > machine NAME                     that of the next commands, with its own database; `.` is the server's
     > file NAME TEXT                   beside the machines; a sheet (.xlsx) by its rows, as JSON
@@ -49,9 +50,7 @@ import trio
 
 from ostiary_core.model.one_time_password import one_time_password, step_at
 from ostiary_net.runtime.passwords import Passwords
-from ostiary_net.runtime.system import SystemClock, SystemEntropy, run_inline
-from ostiary_net.upkeep.flushing import flush_refusals
-from ostiary_net.upkeep.summarising import Summarising
+from ostiary_net.runtime.system import SystemClock, SystemEntropy
 from ostiary_web.cli import context
 from tests.support.callers import Api, Browser, Registered, forms_in
 from tests.support.files import SHEET, rows_of, sheet_of
@@ -177,9 +176,7 @@ class Player:
                 self._text = "\n".join(lines)
                 return self._number(self._text)
             case ["summarise"]:
-                counted = self._served.store, self._served.clock
-                await flush_refusals(self._served.service.activity, *counted, run_inline)
-                await Summarising(*counted, run_sync=run_inline).summarise_once()
+                await self._served.summarise()
             case ["with", *_]:
                 pass  # read before the server started
             case ["follow"]:
@@ -201,6 +198,10 @@ class Player:
                 is_sheet = name.endswith(".xlsx")
                 content = sheet_of(json.loads(text)) if is_sheet else _unescape(text)
                 (self._folder / name).write_bytes(content)
+            case ["metrics", pattern]:
+                lines = self._served.service.metrics.write_exposition().splitlines()
+                self._text = "\n".join(line for line in lines if re.search(pattern, line))
+                return self._text
             case ["command", *words]:
                 ran = await trio.to_thread.run_sync(self._run, words)
                 said = f"exit {ran.exit_code}\n{ran.out}{ran.err}"

@@ -12,21 +12,12 @@ from ostiary_core.model.instant import iso_time
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import SessionKind
 from ostiary_net.observability.summaries import HOUR_MS, REFUSALS_KEPT, Metric, Milestone, Tally
-from ostiary_net.runtime.system import run_inline
-from ostiary_net.upkeep.flushing import flush_refusals
-from ostiary_net.upkeep.summarising import Summarising
 from ostiary_web.application.overview_counts import Counts
 from tests.support.callers import Api, Browser, Registered, expect_refusal, fields_of, sso
 from tests.support.people import browser_of, holder_of
 from tests.support.served import Served, in_memory, serving
 
 PATH = "/api/monitor/overview"
-
-
-async def summarise(served: Served) -> None:
-    """Count refusals and events as the server does every minute."""
-    await flush_refusals(served.services.service.activity, served.store, served.clock, run_inline)
-    await Summarising(served.store, served.clock, run_sync=run_inline).summarise_once()
 
 
 async def a_day(served: Served) -> None:
@@ -58,7 +49,7 @@ async def overview(api: Api, **query: str) -> dict[str, Any]:
 async def test_what_happened_is_counted_by_hour_reason_and_client(served: Served) -> None:
     await a_day(served)
     api = await served.administrator()
-    await summarise(served)
+    await served.summarise()
 
     found = await overview(api)
 
@@ -91,7 +82,7 @@ async def test_what_happened_is_counted_by_hour_reason_and_client(served: Served
 async def test_a_longer_time_is_counted_by_the_days_of_the_callers_zone(served: Served) -> None:
     await a_day(served)
     api = await served.administrator()
-    await summarise(served)
+    await served.summarise()
     now = served.clock.now()
     bounds = {"from": iso_time(type(now)(now - 49 * HOUR_MS)), "to": iso_time(now)}
 
@@ -158,7 +149,7 @@ async def test_a_time_that_is_none_is_refused(api: Api, query: dict[str, Any], p
 async def test_counts_of_the_trail_and_of_machines_need_other_permissions(served: Served) -> None:
     await a_day(served)
     watcher = await holder_of(served, Permission.ONLINE_LIST)
-    await summarise(served)
+    await served.summarise()
 
     found = await overview(watcher)
 
@@ -206,7 +197,7 @@ async def test_a_process_remembers_refusals_of_registered_clients_alone(served: 
 async def test_the_page_shows_what_was_counted_and_leads_to_it(served: Served) -> None:
     await a_day(served)
     browser = await served.sign_in_browser()
-    await summarise(served)
+    await served.summarise()
 
     page = (await browser.get("/admin")).text
 
