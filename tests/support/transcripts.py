@@ -6,7 +6,7 @@ A line `> …` asks, the indented lines after it are the answer, and all others 
     > browser NAME [PASSWORD] [HEADER=VALUE …]
     > as NAME                          the caller of the next requests
     > GET /path
-    > POST /path {"its": "JSON"}       or [{"rows": "of a sheet to import"}]
+    > POST /path {"its": "JSON"}       or [{"a field": "of a form"}, ["a row"], ["of its sheet"]]
     > submit /path ACTION FIELD=VALUE  the form to ACTION of the page at a path; -FIELD leaves one out
     > send ACTION FIELD=VALUE          that of the page shown last
     > follow                           the redirect shown last
@@ -243,8 +243,10 @@ class Player:
 
     async def _request(self, method: str, path: str, body: Any) -> httpx.Response:
         if isinstance(body, list):
-            files = {"file": ("rows.xlsx", sheet_of(body), SHEET)}
-            return await self._call(method, path, files=files, data={"mode": "upsert"})
+            rows = [each for each in body if isinstance(each, list)]
+            [form] = [each for each in body if isinstance(each, dict)] or [{}]
+            files = {"file": ("rows.xlsx", sheet_of(rows), SHEET)}
+            return await self._call(method, path, files=files, data={"mode": "upsert", **form})
         return await self._call(method, path, json=body)
 
     async def _call(self, method: str, path: str, **sent: Any) -> httpx.Response:
@@ -281,7 +283,7 @@ class Player:
                 lines += _fold(answer.json())
             case "text/plain" | "text/csv":
                 lines += answer.text.splitlines()
-            case kind if kind == SHEET:
+            case kind if kind == SHEET and answer.content:
                 lines += map(repr, rows_of(answer.content))
             case other:
                 lines += [f"{len(answer.content)} bytes of {other}"] if answer.content else []
