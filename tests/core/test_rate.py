@@ -3,7 +3,7 @@
 import pytest
 
 from ostiary_core import Monotonic
-from ostiary_core.throttling.rate_windows import LIMITS, Operation, RateWindows
+from ostiary_core.throttling.rate_windows import LIMITS, Operation, RateWindows, address_of
 from tests.rows import row
 
 MINUTE = Monotonic(1_800_000_000_000 // 60_000 * 60_000)
@@ -79,6 +79,10 @@ def test_addresses_of_one_network_or_host_count_as_one_source(one: str, other: s
     for _ in range(120):
         windows.admit(Operation.AUTHORIZE_CHECK, one, MINUTE)
     assert (windows.admit(Operation.AUTHORIZE_CHECK, other, MINUTE) > 0) is same
+
+
+def test_a_network_is_named_as_such() -> None:
+    assert address_of("2001:db8:1:2:3::1") == "2001:db8:1:2::/64"
 
 
 @pytest.mark.parametrize(

@@ -305,7 +305,9 @@ class Player:
             count = sum(each.startswith(kind) for each in self._numbers.values())
             return self._numbers.setdefault(found[0], f"{kind}{count + 1}")
 
-        return _NUMBERED.sub(put, re.sub(r"(/static/[\w-]+)\.[0-9a-f]+\.", r"\1.", text))
+        for varied, plain in ((r"(/static/[\w-]+)\.[0-9a-f]+\.", r"\1."), ('("version": )".*"', r"\1…")):
+            text = re.sub(varied, plain, text)
+        return _NUMBERED.sub(put, text.replace(str(self._folder), "FOLDER"))
 
 
 def _fold(value: Any, name: str = "", indent: str = "") -> Iterator[str]:

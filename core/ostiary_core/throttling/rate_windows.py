@@ -94,8 +94,8 @@ def address_of(source: str) -> str:
     An IPv6 address counts as its /64, all of which one subscriber commands; an IPv4-mapped one as the IPv4
     address; anything else as itself.
 
-    >>> address_of("2001:db8:1:2:aaaa::1") == address_of("2001:db8:1:2:bbbb::2")
-    True
+    >>> address_of("2001:db8:1:2:aaaa::1"), address_of("2001:0db8:1:2:bbbb::2")
+    ('2001:db8:1:2::/64', '2001:db8:1:2::/64')
     >>> address_of("203.0.113.7"), address_of("local")
     ('203.0.113.7', 'local')
     """
@@ -107,4 +107,4 @@ def address_of(source: str) -> str:
         return source
     if address.ipv4_mapped is not None:
         return str(address.ipv4_mapped)
-    return f"{int(address) >> 64:x}/64"
+    return f"{ipaddress.IPv6Address(int(address) >> 64 << 64)}/64"
