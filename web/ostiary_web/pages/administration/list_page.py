@@ -47,19 +47,21 @@ async def show_list(
     query = read_query(list_page.list_view, asked.known)
     faults: tuple[FieldFault, ...] = query if isinstance(query, tuple) else ()
     listing = Listing(resource=list_page.list_view.source) if isinstance(query, tuple) else query
-    items, total = ((), 0) if faults else await page.request.query(_make_read(list_page, listing))
+    items, shown, total = ((), (), 0) if faults else await page.request.query(_make_read(list_page, listing))
     pages = max(1, -(-total // listing.page_size))
-    names = {} if list_page.names is None else await list_page.names(page.request, items)
+    names = {} if list_page.names is None else await list_page.names(page.request, shown)
     table = ListTable(asked, names)
     if list_page.is_exported:
         tools = [*tools, (asked.address("/export", page=None, pageSize=None), page.text("page.export"))]
-    rows = [table.row(item) for item in items]
-    on_page = {str(row["key"]) for row in rows}
-    ticked = on_page if asked.is_ticked else on_page.intersection(asked.selected)
+    on_page = [str(getattr(item, listing.resource.key)) for item in items]
+    rows = [table.row(key, item) for key, item in zip(on_page, shown, strict=True)]
+    ticked = [key for key in on_page if asked.is_ticked or key in asked.selected]
     elsewhere = [key for key in asked.selected if key not in on_page]
     filters = await asked.filters()
     # The first ones stand in the line of the search, but for days, which come by two.
     in_line = [each for each in filters if not each.is_day][:_FILTERS_IN_LINE]
+    # Without a choice the form of the selection would forget the size.
+    has_sizes = pages > 1 or total > DEFAULT_PAGE_SIZE
     return await render(
         page,
         "administration/list.html",
@@ -97,7 +99,7 @@ async def show_list(
         ],
         size_asked=asked.first("pageSize"),
         page_size=listing.page_size,
-        page_sizes=sorted({*_PAGE_SIZES, listing.page_size}) if total > DEFAULT_PAGE_SIZE else (),
+        page_sizes=sorted({*_PAGE_SIZES, listing.page_size}) if has_sizes else (),
         number=listing.page,
         pages=pages,
         last=asked.address(page=str(pages)) if total else None,
@@ -129,9 +131,9 @@ async def filter_list(page: PageContext, list_page: ListPage[T, V]) -> Response:
 
 def _make_read(
     list_page: ListPage[T, V], listing: Listing[T]
-) -> Callable[[ListingStore, Instant], tuple[Sequence[V], int]]:
-    def read(store: ListingStore, now: Instant) -> tuple[Sequence[V], int]:
+) -> Callable[[ListingStore, Instant], tuple[Sequence[T], Sequence[V], int]]:
+    def read(store: ListingStore, now: Instant) -> tuple[Sequence[T], Sequence[V], int]:
         found = store.page(listing, now)
-        return list_page.list_view.add_details(store, found.items), found.total
+        return found.items, list_page.list_view.add_details(store, found.items), found.total
 
     return read

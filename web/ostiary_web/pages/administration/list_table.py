@@ -78,12 +78,12 @@ class ListTable(Generic[T, V]):
             heading, address, ("ascending" if is_ascending else "descending") if is_sorted else None
         )
 
-    def row(self, item: V) -> dict[str, object]:
+    def row(self, key: str, item: V) -> dict[str, object]:
         """Return the cells of an item, its actions, and the address of its page."""
         place, link, below = self._list_page.place, self._list_page.link, self._list_page.below
         return {
             "cells": [self._cell(self._asked.fields[name], item) for name in self._list_page.columns],
-            "key": getattr(item, self._list_page.list_view.source.key, None),
+            "key": key,
             "link": None if link is None else with_list_query(link(item), self._query),
             "actions": [
                 (
