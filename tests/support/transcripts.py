@@ -8,7 +8,7 @@ A line `> …` asks, the indented lines after it are the answer, and all others 
     > GET /path
     > POST /path {"its": "JSON"}       or [{"a field": "of a form"}, ["a row"], ["of its sheet"]]
     > submit /path ACTION FIELD=VALUE  the form to ACTION of the page at a path; -FIELD leaves one out
-    > send ACTION FIELD=VALUE          that of the page shown last
+    > send ACTION FIELD=VALUE          that of the page shown last; \\n is the end of a line
     > follow                           the redirect shown last
     > service token CLIENT FIELD=VALUE by a client that `secret` names
     > raw METHOD /path TYPE BODY       any body of this media type, with escapes as in a string
@@ -264,7 +264,8 @@ class Player:
             elif not is_given:
                 del content[name]
             else:
-                content[name] = [*content[name], value] if name in said else [value]
+                lines = value.replace(r"\n", "\n")
+                content[name] = [*content[name], lines] if name in said else [lines]
                 said.add(name)
         address = urljoin(str(self._shown.url), form.action)
         headers = {"Origin": "null", "Sec-Fetch-Site": "same-origin"}
