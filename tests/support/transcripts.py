@@ -28,8 +28,8 @@ A line `> …` asks, the indented lines after it are the answer, and all others 
     > client NAME {"its": "fields"}    the same; `service` knows its secret
 
 Identifiers and bearer values are numbered by their first appearance (`ID1`, `TOKEN1`), and may be asked with.
-Commands have the server's time. `FOLDER` is the folder of the machines and files; what is typed or in a file
-may have escapes, as `\\n`.
+Commands are those of the operator `ops`, at the server's time. `FOLDER` is the folder of the machines and
+files; what is typed or in a file may have escapes, as `\\n`.
 """
 
 import json
@@ -37,6 +37,7 @@ import re
 import shlex
 from base64 import b32decode
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import partial
 from html.parser import HTMLParser
 from io import BytesIO
@@ -235,10 +236,13 @@ class Player:
         words = [word for word in words if not _SETTING.match(word)]
         now = SystemClock.now
         with (
+            ExitStack() as stack,
             patch.object(SystemClock, "now", lambda clock: now(self._served.clock)),
             patch.object(SystemEntropy, "draw", lambda source: self._served.entropy_source.draw()),
             patch.object(context, "Passwords", partial(Passwords, CHEAP)),
         ):
+            stack.callback(object.__setattr__, context.OPERATOR, "name", context.OPERATOR.name)
+            object.__setattr__(context.OPERATOR, "name", "ops")  # in place of the user that runs the tests
             return self._machine.run(*words, stdin=stdin, env=settings)
 
     async def _request(self, method: str, path: str, body: Any) -> httpx.Response:
