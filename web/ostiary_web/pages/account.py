@@ -11,6 +11,7 @@ from ostiary_core.model.records import SessionKind
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import ONLINE_USERS, Listing
+from ostiary_core.texts import Language
 from ostiary_web.application.avatars import remove_picture, store_picture
 from ostiary_web.application.sign_ins import list_sign_ins
 from ostiary_web.http.browser import forget_preference
@@ -41,8 +42,10 @@ async def show_account(page: PageContext) -> Response:
 @account_pages.post("/account/language", gate=SIGNED_IN, form_is_on=_ACCOUNT)
 async def set_language(page: PageContext) -> Response:
     """Set the account's language, and forget the one chosen in this browser."""
-    chosen = LocaleChosen(caller=page.request.caller, locale=page.form.get("locale", ""))
-    return forget_preference(await _back_to_account(page, page.request.decide(chosen)), LANGUAGE_COOKIE)
+    tag = page.form.get("locale", "")
+    chosen = LocaleChosen(caller=page.request.caller, locale=tag)
+    answer = await _back_to_account(page, page.request.decide(chosen), page.request.languages.by_tag(tag))
+    return forget_preference(answer, LANGUAGE_COOKIE)
 
 
 @account_pages.post("/account/zone", gate=SIGNED_IN, form_is_on=_ACCOUNT)
@@ -68,13 +71,15 @@ async def delete_picture(page: PageContext) -> Response:
     return await _back_to_account(page, remove_picture(page.request))
 
 
-async def _back_to_account(page: PageContext, change: Awaitable[object]) -> Response:
-    """Return to the account once `change` is done, with its faults if it was refused."""
+async def _back_to_account(
+    page: PageContext, change: Awaitable[object], language: Language | None = None
+) -> Response:
+    """Return to the account once `change` is done, in this language, with its faults if it was refused."""
     try:
         await change
     except RequestRefused as refusal:
         return await _account(page, refusal.reply)
-    return page.redirect(_ACCOUNT, page.text("page.done"))
+    return page.redirect(_ACCOUNT, (language or page.language).text("page.done"))
 
 
 @account_pages.get(_SESSIONS, gate=SIGNED_IN)
