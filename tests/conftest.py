@@ -4,6 +4,7 @@ import logging
 import os
 import pkgutil
 import signal
+import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -195,6 +196,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if hasattr(config, "workerinput"):
         counts = Counter(item.path for item in items)
         items.sort(key=lambda item: (places.get(item.path, len(places)), -counts[item.path], str(item.path)))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_left_behind() -> Iterator[None]:
+    """Drop the schemas that the tests made on a shared server."""
+    yield
+    if stores := sys.modules.get("tests.support.stores"):
+        stores.drop_schemas()
 
 
 @pytest.fixture(autouse=True)

@@ -44,7 +44,7 @@ class Judge:
 
 def with_judges(rooms: Sequence[Room], run: Callable[[list[Judge]], int]) -> int:
     """Collect the tests of the rooms in this process and call `run` with all judges, not tried yet."""
-    conductor = _Conductor(run, _WORLDS if any(room.has_worlds for room in rooms) else 0)
+    conductor = _Conductor(run, rooms)
     tests = dict.fromkeys(path for room in rooms for path in room.tests)
     unneeded = [f"-pno:{name}" for name in ("terminal", "cacheprovider", "xdist", "faulthandler")]
     code = pytest.main([*unneeded, *tests], plugins=[conductor])
@@ -54,9 +54,9 @@ def with_judges(rooms: Sequence[Room], run: Callable[[list[Judge]], int]) -> int
 class _Conductor:
     """Replaces pytest's own loop over the tests."""
 
-    def __init__(self, run: Callable[[list[Judge]], int], worlds: int) -> None:
+    def __init__(self, run: Callable[[list[Judge]], int], rooms: Sequence[Room]) -> None:
         self._run = run
-        self._worlds = worlds
+        self._rooms = rooms
         self._has_failed = False
         self.code = 2
 
@@ -66,8 +66,13 @@ class _Conductor:
         phases = (Phase.explicit, Phase.generate)
         settings.register_profile("mutants", settings(), phases=phases, database=None, derandomize=True)
         settings.load_profile("mutants")
-        worlds = [Judge(f"world {number}", partial(_world, number)) for number in range(self._worlds)]
-        tests = [Judge(item.nodeid, partial(self._fails, item)) for item in session.items]
+        count = _WORLDS if any(room.has_worlds for room in self._rooms) else 0
+        worlds = [Judge(f"world {number}", partial(_world, number)) for number in range(count)]
+        tests = [
+            Judge(item.nodeid, partial(self._fails, item))
+            for item in session.items
+            if any(room.asks(item.nodeid) for room in self._rooms)
+        ]
         self.code = self._run([*worlds, *tests])
         return True
 

@@ -11,19 +11,12 @@ from trio.testing import MockClock
 
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.sqlite import SQLiteStore
-from tests.support.stores import KINDS, PlainStore, drop_schemas, open_kind
+from tests.support.stores import KINDS, PlainStore, open_kind
 
 AnyStore = PlainStore | SQLiteStore | PostgreSQLStore
 
 SECONDS_BEFORE_A_JUMP: Final = {"front_door": 0.02, "lane": 0.0}
 """Real time that must pass without work before the clock jumps: loopback sockets may need a moment."""
-
-
-@pytest.fixture(scope="session", autouse=True)
-def nothing_left_behind() -> Iterator[None]:
-    """Drop the schemas that the tests made on a shared server."""
-    yield
-    drop_schemas()
 
 
 @pytest.fixture(params=KINDS)
