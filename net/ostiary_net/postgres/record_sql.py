@@ -204,11 +204,6 @@ def fetch_with_all(ask: Ask, table: Table, identifiers: Collection[Any]) -> list
     return JOINED[table].records(ask(statement, [_write_array(bytes, identifiers)]))
 
 
-def _has_more(entry: AuditEntry) -> bool:
-    """Whether an entry has a value in a column that entries of the token service leave empty."""
-    return bool(entry.changes) or entry.actor_session_id is not None or entry.actor_name is not None
-
-
 def write(connection: Connection[Any], changes: Iterable[Change], entries: Sequence[AuditEntry]) -> None:
     """Write all changes and entries in one flight.
 

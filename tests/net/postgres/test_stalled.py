@@ -1,9 +1,7 @@
 """A database that stands still, or has become a standby: turns have limits (READINGS 46, 47)."""
 
-import itertools
 import math
 import socket
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
@@ -21,7 +19,7 @@ from ostiary_core.model.decision import Insert, Update
 from ostiary_core.model.instant import MINUTE_MS, Arrival, arrival_at
 from ostiary_core.model.records import RECORD_TABLES, Session, revise
 from ostiary_core.model.reply import Refused, Reply, TokensIssued, UserKnown
-from ostiary_net.postgres import PostgreSQLStore, hosts
+from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.postgres.connection import DatabaseStalled
 from ostiary_net.postgres.transaction import StandbyAwaited
 from ostiary_net.runtime.system import SystemClock
@@ -160,40 +158,6 @@ def test_of_two_primaries_the_one_that_was_replaced_is_left(cluster: Cluster) ->
         with PostgreSQLStore(successor.address) as store:
             assert {f"kept-{number}" for number in range(8)} <= usernames(store)
         successor.stop()
-
-
-def test_a_silent_host_is_asked_a_second_time(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts, "_ASKS_BESIDE_SECONDS", 0.0)
-    attempts, is_over = itertools.count(), threading.Event()
-
-    def connect(host: dict[str, str]) -> psycopg.Connection[Any]:
-        if host["host"] == "standby" or (next(attempts) == 0 and is_over.wait(10)):
-            raise psycopg.OperationalError("not the primary")
-        return psycopg.connect(cluster.address)
-
-    hosts.Hosts({"host": "silent,standby"}).connect(connect, 10).close()
-    is_over.set()
-
-
-def test_the_last_primary_is_asked_first_and_again(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts, "_AHEAD_SECONDS", 10.0)
-    known = hosts.Hosts({"host": "standby,primary"})
-    refuses = itertools.cycle([True, False])
-
-    def ask() -> set[str]:
-        asked = set()
-
-        def connect(host: dict[str, str]) -> psycopg.Connection[Any]:
-            asked.add(host["host"])
-            if host["host"] == "standby" or next(refuses):
-                raise psycopg.OperationalError("not the primary")
-            return psycopg.connect(cluster.address)
-
-        known.connect(connect, 10).close()
-        return asked
-
-    ask()
-    assert ask() == {"primary"}
 
 
 @pytest.fixture

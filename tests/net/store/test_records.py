@@ -78,6 +78,11 @@ def test_a_key_that_nothing_stands_under_is_a_known_absence(store: ContractStore
     assert list(store.fetch(Table.IDENTIFIER, [("username", identifier), (identifier, "x")])) == []
 
 
+def test_a_name_with_a_nul_is_not_the_one_that_could_be_written_for_it(store: ContractStore) -> None:
+    store.write([Insert(Identifier(kind=IdentifierKind.USERNAME, value="a\ufffdb", user_id="u"))])
+    assert list(store.fetch(Table.IDENTIFIER, [("username", "a\x00b")])) == []
+
+
 def test_a_refused_write_says_which_table_and_no_value(store: ContractStore) -> None:
     taken = Identifier(kind=IdentifierKind.PHONE, value="+15550100", user_id="u")
     store.write([Insert(taken)])
