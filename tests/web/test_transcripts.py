@@ -18,7 +18,8 @@ from tests.support.transcripts import Player, play
 
 FOLDER = Path(__file__).with_name("transcripts")
 KEPT = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FOLDER.iterdir())}
-WITHOUT_COMMANDS = [name for name, kept in KEPT.items() if "\n> command" not in kept]
+OF_SQLITE = re.compile("^> (command|summarise|GET .*metrics)", re.MULTILINE)
+"""Commands have a file; on PostgreSQL entries are counted a minute later, and there is no log to measure."""
 IS_WRITING = os.environ.get("OSTIARY_TEST_TRANSCRIPTS") == "write"
 
 
@@ -41,7 +42,7 @@ async def test_what_is_shown_is_what_was_kept(name: str, serve: Serve, tmp_path:
     assert shown == KEPT[name]
 
 
-@pytest.mark.parametrize("name", WITHOUT_COMMANDS)
+@pytest.mark.parametrize("name", [name for name, kept in KEPT.items() if not OF_SQLITE.search(kept)])
 async def test_what_is_shown_is_the_same_on_postgresql(name: str, serve: Serve, tmp_path: Path) -> None:
     with lent_schema() as address:
 
