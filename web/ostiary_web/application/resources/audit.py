@@ -59,10 +59,8 @@ def _field(name: str, kind: Kind, read: Callable[[AuditEntry], object], **more: 
     return Field(name, kind, lambda named: read(named.entry), sheet=SheetUse.EXPORT_ONLY, **more)
 
 
-def _named_field(
-    name: str, read: Callable[[NamedEntry], object], listing_name: str | None = None
-) -> Field[NamedEntry]:
-    return Field(name, Kind.TEXT, read, sheet=SheetUse.EXPORT_ONLY, listing_name=listing_name)
+def _named_field(name: str, read: Callable[[NamedEntry], object]) -> Field[NamedEntry]:
+    return Field(name, Kind.TEXT, read, sheet=SheetUse.EXPORT_ONLY)
 
 
 _FIELDS: Final[tuple[Field[NamedEntry], ...]] = (
@@ -71,17 +69,12 @@ _FIELDS: Final[tuple[Field[NamedEntry], ...]] = (
     _field("kind", Kind.TEXT, lambda entry: entry.kind.value, listing_name="kind", choices=_KINDS),
     _field("why", Kind.TEXT, lambda entry: entry.why and entry.why.value, listing_name="why"),
     _field("actorId", Kind.TEXT, lambda entry: entry.actor_id, listing_name="actor_id"),
-    _named_field("actorName", lambda named: named.actor_name, "actor_name"),
+    _named_field("actorName", lambda named: named.actor_name),
     _field(
         "actorSessionId", Kind.TEXT, lambda entry: entry.actor_session_id, listing_name="actor_session_id"
     ),
-    _field("actorToken", Kind.TEXT, lambda entry: entry.actor_token, listing_name="actor_token"),
-    _field(
-        "actorFingerprint",
-        Kind.TEXT,
-        lambda entry: entry.actor_fingerprint,
-        listing_name="actor_fingerprint",
-    ),
+    _field("actorToken", Kind.TEXT, lambda entry: entry.actor_token),
+    _field("actorFingerprint", Kind.TEXT, lambda entry: entry.actor_fingerprint),
     _named_field("target", lambda named: named.target),
     _field("userId", Kind.TEXT, lambda entry: entry.user_id, listing_name="user_id"),
     _field("clientId", Kind.TEXT, lambda entry: entry.client_id, listing_name="client_id"),
@@ -90,7 +83,7 @@ _FIELDS: Final[tuple[Field[NamedEntry], ...]] = (
     _field("scope", Kind.TEXT, lambda entry: " ".join(entry.scopes)),
     _field("traceId", Kind.TEXT, lambda entry: entry.trace_id, listing_name="trace_id"),
     _field("ip", Kind.TEXT, lambda entry: entry.source, listing_name="source"),
-    _field("userAgent", Kind.TEXT, lambda entry: entry.user_agent, listing_name="user_agent"),
+    _field("userAgent", Kind.TEXT, lambda entry: entry.user_agent),
     _field("earlierAt", Kind.TIME, lambda entry: entry.earlier_at if is_of_a_spent_token(entry) else None),
     _field(
         "earlierUserAgent",
