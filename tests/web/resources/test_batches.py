@@ -1,0 +1,50 @@
+"""Many events of one request: each decided by itself, in the time that the request has."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from ostiary_net.turns.turn_queue import TurnFailed
+from ostiary_web.application.resources.batches import decide_each
+
+
+class Turns:
+    """Turns that take some time each, and of which some fail."""
+
+    def __init__(self, seconds: float, failing: Sequence[int]) -> None:
+        self._seconds, self._failing = seconds, failing
+
+    async def submit(self, event: int) -> str:
+        await trio.sleep(self._seconds)
+        if event in self._failing:
+            raise TurnFailed
+        return "decided"
+
+
+@pytest.mark.parametrize(
+    "seconds, within, failing, decided",
+    [(1, 100, (), 45), (4, 10, (), 40), (1, 2, (), 20), (1, 100, (3,), 19), (1, 100, (21,), 39)],
+    ids=["in time", "until its request must answer", "late from the start", "a failure", "a later failure"],
+)
+async def test_no_more_are_decided_when_time_is_over_or_the_store_fails(
+    autojump_clock: MockClock, seconds: float, within: float, failing: Sequence[int], decided: int
+) -> None:
+    turns: Any = Turns(seconds, failing)
+    events: Any = range(45)
+    with trio.fail_after(within):
+        decisions = await decide_each(turns, events)
+    expected = [place < decided + len(failing) and place not in failing for place in range(45)]
+    assert [each is not None for each in decisions] == expected
+
+
+async def test_a_store_that_allows_none_is_an_error_and_nothing_to_decide_is_none(
+    autojump_clock: MockClock,
+) -> None:
+    turns: Any = Turns(1, [0, 1])
+    events: Any = range(2)
+    with pytest.raises(TurnFailed):
+        await decide_each(turns, events)
+    assert await decide_each(turns, []) == []
