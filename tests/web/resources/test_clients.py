@@ -79,17 +79,6 @@ async def test_the_secret_is_shown_where_it_is_drawn_and_nowhere_else(served: Se
     assert stored.secret_digest.hex() not in (await api.call("GET", CLIENTS)).text
 
 
-async def test_a_client_was_last_used_when_it_was_last_given_tokens(served: Served, api: Api) -> None:
-    client = await served.client()
-    assert (await api.succeed("GET", f"{CLIENTS}/app"))["lastUsedAt"] is None
-    served.clock.wait(60)
-    await api.service("token", client, grant_type="client_credentials")
-    shown = await api.succeed("GET", f"{CLIENTS}/app")
-    assert shown["lastUsedAt"] == "2027-01-15T08:01:00.123Z"
-    assert shown["updatedAt"] == "2027-01-15T08:00:00.123Z"
-    assert (await api.succeed("GET", CLIENTS, params={"clientId": "app"}))["items"] == [shown]
-
-
 async def test_the_sessions_of_a_client_are_those_that_run(served: Served, api: Api) -> None:
     client, other = await served.client(), await served.client("other")
     await served.user("anna")
