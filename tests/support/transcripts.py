@@ -17,10 +17,13 @@ A line `> …` asks, the indented lines after it are the answer, and all others 
     > with NAME=VALUE                  a setting of the server
     > summarise                        what happened, as the server does every minute
     > keep NAME PATTERN                for {NAME} in later lines: what a pattern finds in the last answer
+    > lines PATTERN /path              the lines of a page, or of JSON, in which a pattern is found
+    > find PATTERN                     all that a pattern finds in the page shown last, as it was sent
     > messages                         every text message that was sent
     > one-time-password KEY            what an authenticator with this key shows
     > metrics PATTERN                  lines that a pattern finds in what Prometheus reads
     > wait SECONDS
+    > milestone NAME                   that the store records, now
     > machine NAME                     that of the next commands, with its own database; `.` is the server's
     > file NAME TEXT                   beside the machines; a sheet (.xlsx) by its rows, as JSON
     > command [NAME=SETTING …] WORD … [< TYPED]      with << in place of < as if a person typed it
@@ -40,6 +43,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from html.parser import HTMLParser
+from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
@@ -50,6 +54,7 @@ import httpx
 import trio
 
 from ostiary_core.model.one_time_password import one_time_password, step_at
+from ostiary_net.observability.summaries import Milestone
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.runtime.system import SystemClock, SystemEntropy
 from ostiary_web.cli import context
@@ -73,6 +78,9 @@ _INLINE: Final = ("a", "b", "i", "code", "span", "time", "strong", "em", "small"
 _LOOKS: Final = ("class", "id", "for", "rel", "tabindex", "style", "aria-describedby", "spellcheck", "method")
 """Attributes that are left out."""
 
+_LONG: Final = 200
+"""Characters from which what a field keeps for its form is not shown."""
+
 
 class _Outline(HTMLParser):
     """The texts of a page, and its links, fields and buttons with their attributes."""
@@ -86,7 +94,11 @@ class _Outline(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._unseen += tag in _UNSEEN
-        shown = [f"{name}={value}" if value else name for name, value in attrs if name not in _LOOKS]
+        shown = [
+            f"{name}={value if len(value) < _LONG or name != 'value' else '…'}" if value else name
+            for name, value in attrs
+            if name not in _LOOKS
+        ]
         if self._unseen or "name=form_token" in shown:
             return
         self._parts.append("" if tag in _INLINE else "\n")
@@ -187,6 +199,13 @@ class Player:
                 registered = Registered(client, self._kept[f"{client} secret"])
                 program = self._served.api(**{"User-Agent": f"{client}/1.0"})
                 return self._say(await program.service(operation, registered, **form))
+            case ["lines", pattern, path]:
+                said = self._say(await self._request("GET", path, None))
+                return "\n".join(line for line in said.splitlines() if re.search(pattern, line))
+            case ["find", pattern]:
+                return self._number("\n".join(re.findall(pattern, self._shown.text)))
+            case ["milestone", name]:
+                self._served.store.record_milestone(Milestone(name), self._served.clock.now())
             case ["messages"]:
                 self._text = "\n".join(f"{each['phone']}: {each['text']}" for each in outbox(self._served))
                 return self._text
@@ -310,8 +329,9 @@ class Player:
             count = sum(each.startswith(kind) for each in self._numbers.values())
             return self._numbers.setdefault(found[0], f"{kind}{count + 1}")
 
-        for varied, plain in ((r"(/static/[\w-]+)\.[0-9a-f]+\.", r"\1."), ('("version": )".*"', r"\1…")):
-            text = re.sub(varied, plain, text)
+        varied = ((r"(/static/[\w-]+)\.[0-9a-f]+\.", r"\1."), ('("version": )".*"', r"\1…"))
+        for pattern, plain in (*varied, (f"(?m)^{re.escape(version('ostiary'))}$", "…")):
+            text = re.sub(pattern, plain, text)
         return _NUMBERED.sub(put, text.replace(str(self._folder), "FOLDER"))
 
 
