@@ -88,6 +88,8 @@ class Ran:
     exit_code: int
     out: str
     err: str
+    raw: bytes
+    """Standard output as it was written."""
 
     @property
     def json(self) -> Any:
@@ -246,7 +248,7 @@ class Machine:
                 pass
             case exception:
                 raise exception
-        return Ran(result.exit_code, out, err)
+        return Ran(result.exit_code, out, err, result.stdout_bytes)
 
     def script(self, *words: str, stdin: str | bytes | None = None) -> Any:
         """Return what a command prints for scripts; it must succeed."""

@@ -38,6 +38,7 @@ files; what is typed or in a file may have escapes, as `\\n`.
 import json
 import re
 import shlex
+import sysconfig
 from base64 import b32decode
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -248,7 +249,7 @@ class Player:
         self._machine = Machine(folder)
 
     def _run(self, words: list[str]) -> Ran:
-        """Run a command at the server's time, with its random numbers and its quick hashes."""
+        """Run a command with the server's time, entropy and quick hashes, on an optimised interpreter."""
         *words, how, typed = words if {"<", "<<"} & {*words[-2:-1]} else [*words, "<", ""]
         stdin = _Terminal(_unescape(typed)) if how == "<<" else _unescape(typed)
         settings = dict(word.split("=", 1) for word in words if _SETTING.match(word))
@@ -259,6 +260,7 @@ class Player:
             patch.object(SystemClock, "now", lambda clock: now(self._served.clock)),
             patch.object(SystemEntropy, "draw", lambda source: self._served.entropy_source.draw()),
             patch.object(context, "Passwords", partial(Passwords, CHEAP)),
+            patch.object(sysconfig, "get_config_var", {"CONFIG_ARGS": "--enable-optimizations"}.get),
         ):
             stack.callback(object.__setattr__, context.OPERATOR, "name", context.OPERATOR.name)
             object.__setattr__(context.OPERATOR, "name", "ops")  # in place of the user that runs the tests

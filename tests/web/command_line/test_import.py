@@ -74,18 +74,6 @@ def test_users_are_imported_with_passwords_all_or_none(machine: Machine, tmp_pat
     assert done == {"created": 1, "updated": 1, "unchanged": 1, "hashesLeft": 1}
 
 
-def test_a_dry_run_says_what_each_row_would_do(machine: Machine, tmp_path: Path) -> None:
-    file = tmp_path / "people.csv"
-    file.write_text("username,name\nanna,Anna\n")
-    machine.script("user", "import", str(file))
-    file.write_text("username,name\nanna,Anna Ng\nbert,Bert\n")
-    previewed = machine.run("user", "import", str(file), "--mode", "upsert", "--dry-run")
-    assert previewed.out.splitlines()[:2] == ["Row 2: changes anna", "    Name: Anna → Anna Ng"]
-    assert previewed.out.splitlines()[-1] == "To register: 1. To change: 1. Unchanged: 0."
-    assert machine.script("user", "list")["total"] == 2
-    assert machine.script("user", "import", str(file), "--mode", "upsert", "--dry-run")["created"] == 1
-
-
 def test_bad_rows_are_never_hashed(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows at fault are refused before any password is hashed."""
     hashed = []
@@ -127,39 +115,19 @@ def test_a_file_is_read_from_standard_input(machine: Machine, tmp_path: Path, en
 @pytest.mark.parametrize(
     "name, content, fault",
     [
-        ("people.txt", b"", "must end in .xlsx"),
-        ("nobody.csv", None, "cannot be read: No such file"),
-        ("people.csv", "username,name\nzoe,Zoë Müller".encode("cp1252"), 'save it as "CSV UTF-8"'),
-        ("people.csv", b"username,name\nanna,Ng, Anna", "Row 2, C has a value, but its column has no"),
-        ("people.csv", b"username,name\nanna,1.10105E+17", "Row 2, name holds a number of more than 15"),
-        ("people.csv", b"username,name,phone\nanna,Anna,#N/A", "phone holds the spreadsheet error #N/A"),
-        ("people.csv", b"username,name,roleIds\nanna,Anna,Err:502", "roleIds holds the spreadsheet error"),
-        (
-            "people.jsonl",
-            b'{"username": "anna", "name": "A", "roleIds": ["#REF!"]}',
-            "Row 1, Roles holds the spreadsheet error #REF!",
-        ),
         ("people.csv", b"username,name\nanna,Anna" + b",x" * 300, "holds too much"),
-        ("people.csv", b'username,name\nanna,"An"na', "is not CSV"),
-        ("people.jsonl", b'{"username": "anna"}\n[]', "line 2 is not a JSON object"),
         ("people.jsonl", b"[" * 100_000, "line 1 is not a JSON object"),
         ("people.jsonl", b" " * (8 * 1024 * 1024 + 64 * 1024 + 1), "import it in parts"),
-        ("people.csv", b"", "A0401"),
-        ("people.jsonl", b"\n", "A0401"),
-        ("people.csv", b"username,salary\nanna,1", "Column B"),
+        ("people.jsonl", b" " * (8 * 1024 * 1024 + 64 * 1024), "A0401"),
         ("people.csv", b"username,name\n" + b"anna,Anna\n" * 2001, "at most 2000 rows"),
         ("people.jsonl", b"{}\n" * 2001, "at most 2000 rows"),
         ("people.jsonl", b"{}\n" * 2000, "  3980 more\n"),
-        ("people.jsonl", b'{"username": "anna", "name": "A", "salary": 1}', "Row 1, salary"),
-        ("people.jsonl", b'{"username": "anna", "name": "A", "passwordHash": 1}', "Row 1, Password hash"),
-        ("people.xlsx", b"PK", "must be a readable .xlsx file"),
     ],
 )
 def test_a_file_that_cannot_be_imported_is_said_why(
-    machine: Machine, tmp_path: Path, name: str, content: bytes | None, fault: str
+    machine: Machine, tmp_path: Path, name: str, content: bytes, fault: str
 ) -> None:
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
+    (tmp_path / name).write_bytes(content)
     ran = machine.run("user", "import", str(tmp_path / name))
     assert (ran.exit_code, ran.out) == (1, "")
     assert ran.err.startswith("ostiary: ")

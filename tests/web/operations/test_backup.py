@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import stat
 import subprocess
-import sys
+import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -312,25 +312,29 @@ def test_sqlite_reads_a_backup_and_no_folder_is_made_for_one(machine: Machine, t
     connection.close()
 
 
-def pipe(machine: Machine, content: bytes, *words: str) -> subprocess.CompletedProcess[bytes]:
-    """Run a command in a process of its own, with this on its standard input."""
-    command, environment = [sys.executable, "-m", "ostiary_web", *words], os.environ | machine.environment
-    return subprocess.run(command, env=environment, input=content, capture_output=True, check=False)
+def test_a_backup_goes_to_standard_output_whole_and_leaves_no_file(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret, made, make = machine.client(), list[str](), tempfile.mkdtemp
 
+    def make_and_record(*of: Any) -> str:
+        made.append(make(*of))
+        return made[-1]
 
-def test_a_backup_goes_to_standard_output_whole_and_leaves_no_file(machine: Machine, tmp_path: Path) -> None:
-    secret = machine.client()
+    monkeypatch.setattr(tempfile, "mkdtemp", make_and_record)
     with machine.serving() as address:
         before = token(address, secret)
-        ran = pipe(machine, b"", "backup", "-")
-    assert (ran.returncode, ran.stderr) == (0, b"")
-    assert not [path.name for path in (tmp_path / "here").iterdir() if "backup" in path.name]
+        ran = machine.run("backup", "-")
+    assert (ran.exit_code, ran.err) == (0, "")
     elsewhere, restore = Machine(tmp_path / "there"), ("restore", "-", "--keep-sessions")
-    assert pipe(elsewhere, b"", *restore).stderr.startswith(b"ostiary: standard input was empty")
-    restored = pipe(elsewhere, ran.stdout, *restore)
-    assert (restored.returncode, restored.stderr) == (0, b"")
+    assert elsewhere.run(*restore).err.startswith("ostiary: standard input was empty")
+    restored = elsewhere.run(*restore, stdin=ran.raw)
+    assert (restored.exit_code, restored.err) == (0, "")
     assert {path.name for path in (tmp_path / "there").iterdir()} <= {"ostiary.db", "ostiary.db.lock"}
-    assert b"stop the server and move it away first" in pipe(elsewhere, ran.stdout, *restore).stderr
+    assert [Path(each).parent.name for each in made] == ["here", "there", "there"], "beside the database"
+    assert "stop the server and move it away first" in elsewhere.run(*restore, stdin=ran.raw).err
+    assert len(made) == 3, "nothing is received for a database that is there"
+    assert not [path.name for path in (tmp_path / "here").iterdir() if "backup" in path.name]
     with elsewhere.serving() as address:
         assert is_active(address, secret, before)
     refuse(Machine(tmp_path / "nowhere"), "backup", Path("-"), "there is no database")

@@ -3,7 +3,6 @@
 import json
 import sys
 import sysconfig
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import apsw
@@ -186,21 +185,6 @@ def test_a_clock_that_was_set_back_is_at_fault(machine: Machine, tmp_path: Path)
     assert levels(machine) == {"clock": "fault"}
 
 
-def test_a_client_that_is_weaker_than_it_need_be_is_named_with_each_reason(machine: Machine) -> None:
-    machine.script("client", "create", "sound", "--redirect-uri", "https://app.example/callback")
-    machine.script(
-        *("client", "create", "weak", "--redirect-uri", "http://localhost:9000/cb"),
-        *("--scope", "user.read", "--auto-approve", "user.read"),
-        *("--access-token-ttl", "86400", "--refresh-token-ttl", "2592000"),
-    )
-    assert levels(machine) == {"client weak": "warning"}
-    told = [line for line in machine.run("check").lines if "client weak" in line]
-    assert len(told) == 4
-    assert sum("RFC 9700" in line for line in told) == 3
-    machine.script("client", "disable", "weak")
-    assert levels(machine) == {}, "it can do nothing"
-
-
 def test_a_redirect_uri_older_than_its_rule_is_named_and_works_on(machine: Machine, tmp_path: Path) -> None:
     machine.script("client", "create", "app", "--redirect-uri", "https://app.example/callback")
     old = ("https://app.example/?%63ode=1", "https://a..example/")
@@ -213,30 +197,3 @@ def test_a_redirect_uri_older_than_its_rule_is_named_and_works_on(machine: Machi
     assert [uri for uri in old if any(uri in line for line in told)] == list(old)
     machine.script("client", "update", "app", "--name", "Renamed")
     assert machine.script("client", "show", "app")["redirectUris"][1:] == list(old)
-
-
-def test_a_secret_is_warned_of_before_its_last_day_and_named_at_fault_after_it(machine: Machine) -> None:
-    machine.script("client", "create", "app", "--redirect-uri", "https://app.example/callback")
-    today = datetime.now(UTC).date()
-    for days, found in ((40, {}), (20, {"client app": "warning"}), (-2, {"client app": "fault"})):
-        last_day = (today + timedelta(days=days)).isoformat()
-        machine.script("client", "update", "app", "--secret-expires-on", last_day)
-        assert levels(machine) == found
-        assert machine.run("check").out.count(last_day) == len(found)
-
-
-def test_a_client_without_a_scope_is_named_as_nothing_is_granted_to_it(machine: Machine) -> None:
-    words = ("--redirect-uri", "https://app.example/callback", "--scope", "")
-    machine.script("client", "create", "scopeless", *words)
-    assert levels(machine) == {"client scopeless": "warning"}
-    machine.script("client", "update", "scopeless", "--scope", "user.read")
-    assert levels(machine) == {}
-
-
-@pytest.mark.parametrize("language, words", [("en-US", "for ever"), ("zh-CN", "永久")])
-def test_it_is_said_how_long_the_audit_trail_is_kept(machine: Machine, language: str, words: str) -> None:
-    for days, is_for_ever in (("0", True), ("90", False)):
-        lines = machine.run("check", "--language", language, env={"RETENTION_AUDIT_DAYS": days}).lines
-        [line] = [line for line in lines if "RETENTION_AUDIT_DAYS" in line]
-        assert (words in line) is is_for_ever
-        assert ("90" in line) is not is_for_ever

@@ -165,7 +165,7 @@ def _format_step(step: PlanStep, printer: Printer) -> Iterator[str]:
 
 
 def _format_value(value: object) -> str:
-    return to_json(value, default=str)
+    return to_json(value)
 
 
 def _format_records(clients: list[Client], roles: list[Role]) -> Iterator[str]:
