@@ -83,7 +83,8 @@ def plant(mutant: Mutant, functions: dict[CodeType, list[FunctionType]]) -> bool
             defaults = function.__defaults__ or ()
             if function.__module__ == mutant.module and any(each is old[name] for each in defaults):
                 function.__defaults__ = tuple(new if each is old[name] else each for each in defaults)
-        for before, after in _pair(old[name], new):
+        # All pairs at first, as the variables that find them would be handed over as well.
+        for before, after in [*_pair(old[name], new)]:
             _hand_over(before, after)
     return bool(made) or swapped
 
@@ -107,10 +108,15 @@ def _hand_over(old: object, new: object) -> None:
     """Give a new value to all that hold the old one in a table, an attribute, or a variable of a closure."""
     gc.unfreeze()
     for holder in gc.get_referrers(old):
+        # Without comprehensions, whose closure would hold the old value too.
         if isinstance(holder, dict):
-            holder.update({key: new for key, value in holder.items() if value is old})
+            for key, value in list(holder.items()):
+                if value is old:
+                    holder[key] = new
         elif isinstance(holder, list):
-            holder[:] = [new if each is old else each for each in holder]
+            for place, value in enumerate(holder):
+                if value is old:
+                    holder[place] = new
         elif isinstance(holder, CellType):
             holder.cell_contents = new
         for name in getattr(type(holder), "__slots__", ()):
