@@ -357,13 +357,16 @@ def _describe_cookie(cookie: str) -> str:
     return f"cookie: {found[1]}={'…' if found[2] else ''};{found[3]}"
 
 
-async def play(transcript: str, player: Player) -> str:
-    """Return a transcript as it is now."""
-    lines = []
-    for line in transcript.splitlines():
+async def play(transcript: str, player: Player, *, is_writing: bool = False) -> str:
+    """Return a transcript as it is now, up to the first answer that differs unless it is written anew."""
+    kept = transcript.splitlines()
+    lines = list[str]()
+    for line in kept:
         if not line.startswith("    "):
             lines.append(line)
         if line.startswith("> "):
             answer = await player.play(line.removeprefix("> "))
             lines += [f"    {each}".rstrip() for each in answer.splitlines() if each.strip()]
+            if not is_writing and lines != kept[: len(lines)]:
+                break
     return "\n".join(lines) + "\n"

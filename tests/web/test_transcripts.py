@@ -31,7 +31,7 @@ def _is_optimised(monkeypatch: pytest.MonkeyPatch) -> None:
 async def show(name: str, serve: Serve, folder: Path, open_store: OpenStore = on_disk) -> str:
     settings = dict(re.findall("^> with (\\w+)=(.+)$", KEPT[name], re.MULTILINE))
     async with serve(open_store=open_store, **settings) as served:
-        return await play(KEPT[name], Player(served, folder))
+        return await play(KEPT[name], Player(served, folder), is_writing=IS_WRITING)
 
 
 @pytest.mark.parametrize("name", KEPT)
