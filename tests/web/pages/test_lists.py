@@ -103,6 +103,22 @@ async def test_a_cell_names_the_browser_and_the_age_and_an_empty_one_takes_no_li
             assert f"{said}</span>" in (await browser.get("/account/sessions")).text
 
 
+async def test_only_a_long_word_is_broken_and_an_address_never(served: Served) -> None:
+    """Shorter words are read as a whole, such as the name of a grant with its hyphens."""
+    source = "2001:db8:85a3:8d3:1319:8a2e:370:7348"
+    browser = served.browser(source)
+    await browser.sign_in()
+    names = {"x" * 20: "whole", "x-" * 5: "whole", "y" * 21: "long", "Li Na": "", "李娜": ""}
+    for number, name in enumerate(names):
+        await served.user(f"anna{number}", name=name)
+    page = await people(browser, q="anna")
+    cells = re.findall(
+        'data-label="Name"(?: class="([^"]*)")?><div>\\s*(.*?)\\s*</div>', page.text, re.DOTALL
+    )
+    assert {name: classes for classes, name in cells} == names
+    assert re.search(f'class="whole"><div>\\s*{source}', (await browser.get("/admin/online")).text)
+
+
 # --- search
 
 

@@ -27,6 +27,8 @@ _PLACE: Final = "/admin/clients"
 
 
 async def _extra_context(page: PageContext, client: Client | None) -> dict[str, Any]:
+    # Nobody develops the built-in ones.
+    developed = None if client is None or client.built_in else client
     return {
         "hints": {
             "clientId": page.text("page.client_hint_id"),
@@ -37,20 +39,18 @@ async def _extra_context(page: PageContext, client: Client | None) -> dict[str, 
             "autoApproveScopes": [(scope, scope) for scope in SCOPES],
             "grantTypes": [(grant.value, page.text(f"grant.{grant}")) for grant in GrantType],
         },
-        "findings": _findings(page, client),
+        "findings": [] if developed is None else _findings(page, developed),
         "may_list_sessions": page.may(Permission.ONLINE_LIST),
         "refusals": [] if client is None else await _refusals(page, client),
         "refusals_kept": REFUSALS_KEPT,
-        "endpoints": [] if client is None or client.built_in else endpoints_for(client, own_address()),
-        "snippets": [] if client is None or client.built_in else snippets_for(client, own_address()),
+        "endpoints": [] if developed is None else endpoints_for(developed, own_address()),
+        "snippets": [] if developed is None else snippets_for(developed, own_address()),
     }
 
 
-def _findings(page: PageContext, client: Client | None) -> list[str]:
+def _findings(page: PageContext, client: Client) -> list[str]:
     """Return what makes a client useless or is advised against, in words."""
-    found = (
-        () if client is None or client.built_in else check_client(client, page.request.service.clock.now())
-    )
+    found = check_client(client, page.request.service.clock.now())
     return [page.text(finding.key, **finding.values) for finding in found]
 
 
