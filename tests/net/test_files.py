@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from fuzz.shared.seeds import SeededEntropy
 from ostiary_core.model.secret import Entropy
 from ostiary_net.front_door.limits import CannotStart
-from ostiary_net.runtime.files import Files, give_free_name
+from ostiary_net.runtime.files import Files, create_for_owner_of, give_free_name
 from ostiary_net.runtime.system import SystemEntropy, run_inline
 from ostiary_web.server.second_factor_key import KEY_FILE, make_second_factor_key, read_key_file
 from tests.support.files import without_links
@@ -23,14 +23,28 @@ def files_in(folder: Path) -> Files:
     return Files(folder / "files", entropy_source=SeededEntropy(), run_sync=run_inline)
 
 
-async def test_a_file_is_read_back_until_it_is_removed_and_has_nothing_beside_it(tmp_path: Path) -> None:
-    files = Files(tmp_path / "files", entropy_source=SeededEntropy())
+async def test_a_file_is_on_the_disk_until_it_is_removed_and_has_nothing_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[tuple[int, str]] = []
+
+    def flush(descriptor: int) -> None:
+        flushed.append((descriptor, os.readlink(f"/proc/self/fd/{descriptor}")))
+
+    monkeypatch.setattr(os, "fsync", flush)
+    files = files_in(tmp_path)
     name = await files.keep(b"content", "png")
+    assert [path for _, path in flushed] == [f"{files.folder}/.{name}", f"{files.folder}"]
+    for descriptor, _ in flushed:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(descriptor)
     assert [path.name for path in (tmp_path / "files").iterdir()] == [name]
     assert await files.read(name) == b"content"
-    await files.remove(name)
-    assert await files.read(name) is None
-    await files.remove(name)
+    with capture_logs() as logs:
+        await files.remove(name)
+        assert await files.read(name) is None
+        await files.remove(name)
+    assert logs == []
 
 
 async def test_equal_contents_are_files_apart_so_that_one_can_be_removed(tmp_path: Path) -> None:
@@ -41,11 +55,16 @@ async def test_equal_contents_are_files_apart_so_that_one_can_be_removed(tmp_pat
     assert await files.read(second) == b"content"
 
 
-async def test_nothing_is_left_of_a_file_that_could_not_be_written(tmp_path: Path) -> None:
+async def test_nothing_is_left_of_a_file_that_could_not_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files = files_in(tmp_path)
     name = await files_in(tmp_path / "other").keep(b"content", "png")
     (tmp_path / "files" / name).mkdir(parents=True)
     with pytest.raises(OSError, match="directory"):
+        await files.keep(b"content", "png")
+    monkeypatch.setattr(Path, "write_bytes", lambda *_: os.write(os.open("/dev/full", os.O_WRONLY), b"x"))
+    with pytest.raises(OSError, match="No space"):
         await files.keep(b"content", "png")
     assert [path.name for path in (tmp_path / "files").iterdir()] == [name]
 
@@ -56,7 +75,8 @@ async def test_a_file_that_cannot_be_removed_is_logged(tmp_path: Path) -> None:
     (tmp_path / "files" / name).mkdir(parents=True)
     with capture_logs() as logs:
         await files.remove(name)
-    assert [(told["event"], told["file"]) for told in logs] == [("file not removed", name)]
+    entry = {"event": "file not removed", "file": name, "cause": "IsADirectoryError", "log_level": "warning"}
+    assert logs == [entry]
 
 
 DIGEST = "a" * 64
@@ -86,6 +106,19 @@ async def test_no_other_name_reaches_the_disk(tmp_path: Path, name: str) -> None
     assert await files.read(name) is None
     await files.remove(name)
     assert (tmp_path / "secret").exists()
+
+
+def test_what_root_makes_belongs_to_the_owner_of_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[int, ...]] = []
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "fchown", lambda *to: given.append(to))
+    create_for_owner_of(tmp_path, tmp_path / "file")
+    [(descriptor, *owner)] = given
+    assert owner == [tmp_path.stat().st_uid, tmp_path.stat().st_gid]
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
 
 
 # --- names that are given once

@@ -135,4 +135,5 @@ def without_links(monkeypatch: pytest.MonkeyPatch, *, renames: bool) -> None:
 
     monkeypatch.setattr(os, "link", refuse)
     if not renames:
-        monkeypatch.setattr(ctypes, "CDLL", lambda name, use_errno: SimpleNamespace())
+        cannot = SimpleNamespace(renameat2=lambda *_: ctypes.set_errno(errno.EINVAL) or -1)
+        monkeypatch.setattr(ctypes, "CDLL", lambda name, use_errno: cannot)

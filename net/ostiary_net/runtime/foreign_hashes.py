@@ -142,7 +142,7 @@ def _make_scrypt_hash(
     size = 128 * block * cost
 
     def matches(password: bytes) -> bool:
-        room = size + 128 * block * lanes + 1024 * 1024
+        room = 128 * block * (cost + lanes + 2)  # exactly what OpenSSL asks for
         made = scrypt(password, salt=salt, n=cost, r=block, p=lanes, maxmem=room, dklen=len(digest))
         return hmac.compare_digest(made, digest)
 
@@ -192,7 +192,7 @@ def _make_pbkdf2_hash(
 def _decode_base64(text: str) -> bytes | None:
     """Decode canonical Base64 without padding; None for any other text (RFC 4648 §3.5)."""
     try:
-        raw = b64decode(text + "=" * (-len(text) % 4), validate=True)
+        raw = b64decode(text + "=" * (-len(text) % 4))
     except Base64Error:
         return None
     return raw if b64encode(raw).decode().rstrip("=") == text else None

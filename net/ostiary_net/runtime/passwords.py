@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 import trio
 from argon2 import PasswordHasher, Type
-from argon2.exceptions import InvalidHash, VerificationError
+from argon2.exceptions import VerificationError
 from argon2.low_level import error_to_str
 
 from ostiary_net.runtime.foreign_hashes import read_foreign_hash
@@ -150,7 +150,7 @@ class Passwords:
         """Whether `password_hash` has our form and our parameters."""
         try:
             return not self._hasher.check_needs_rehash(password_hash)
-        except (InvalidHash, ValueError):
+        except ValueError:  # it is not of our form
             return False
 
     def _matches(self, password_hash: str, password: str) -> bool:

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import pytest
 import trio
+from trio.testing import MockClock
 
-from ostiary_net.runtime.arrivals import StallDetector
+from ostiary_net.runtime.arrivals import StallDetector, make_disconnect_check
 from tests.net.lane.twins import HOUSE, Line, Opened, open_twin, request
 from tests.support.connections import Kind
 from tests.support.stores import HandClock
@@ -106,14 +107,30 @@ async def test_a_request_whose_client_has_gone_meanwhile_is_not_decided(lane: bo
         assert (await ask(other, active))[1]["active"] is True, "nothing was rotated"
 
 
-def test_a_beat_that_is_a_little_late_is_no_pause() -> None:
+async def test_a_beat_that_is_a_little_late_is_no_pause(autojump_clock: MockClock) -> None:
     clock = HandClock()
     stall_detector = StallDetector(clock)
-    for _ in range(10):
-        stall_detector.tick()
-        clock.wait(0.9)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(stall_detector.watch)
+        await trio.sleep(0.1)
+        for _ in range(10):
+            clock.wait(0.9)
+            earliest, latest = stall_detector.estimate_arrival(clock.now(), clock.monotonic())
+            assert earliest == latest == clock.now()
+            await trio.sleep(0.5)
+        clock.wait(34)
         earliest, latest = stall_detector.estimate_arrival(clock.now(), clock.monotonic())
-        assert earliest == latest == clock.now()
+        assert latest - earliest == 34_000
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_socket_that_was_closed_here_has_gone() -> None:
+    ours, theirs = trio.socket.socketpair()
+    with theirs:
+        has_gone = make_disconnect_check(trio.SocketStream(ours))
+        ours.close()
+        assert has_gone is not None
+        assert has_gone()
 
 
 def test_what_is_read_for_two_seconds_after_a_stall_may_have_come_since_it_began() -> None:

@@ -4,6 +4,8 @@ import json
 import sys
 import sysconfig
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import apsw
 import pytest
@@ -107,13 +109,22 @@ def test_behind_a_unix_socket_no_address_is_known_unless_the_proxy_is_trusted(ma
 
 @pytest.mark.parametrize(
     "options, prefix, is_told",
-    [("'--prefix=/opt'", "/opt", True), ("'--prefix=/usr'", "/usr", False), (None, "/opt", False)],
+    [
+        ("'--prefix=/opt'", "/opt", True),
+        ("'--prefix=/usr'", "/usr", False),
+        ("'--enable-optimizations'", "/opt", False),
+        ("'--prefix=/opt'", ".", False),
+        (None, "/opt", False),
+        (ImportError, "/opt", False),
+    ],
 )
 def test_an_interpreter_built_without_its_optimisations_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str | None, prefix: str, is_told: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: Any, prefix: str, is_told: bool
 ) -> None:
-    monkeypatch.setattr(sysconfig, "get_config_var", {"CONFIG_ARGS": options}.get)
+    monkeypatch.setattr(sysconfig, "get_config_var", Mock(side_effect=[options] * 9))
     monkeypatch.setattr(sys, "base_prefix", prefix)
+    monkeypatch.chdir(tmp_path)
+    Path("conda-meta").mkdir()
     assert levels(prepare(tmp_path)) == ({"Python": "warning"} if is_told else {})
 
 
