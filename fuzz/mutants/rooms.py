@@ -73,6 +73,7 @@ _TRACES: Final = _tests_of(
     "tests/web/operations/test_traces.py",
     "a_span_shows_how_its_turn_ended_and_whether_it_was_answered",
     "a_page_that_asks_has_the_outcome_in_its_span",
+    "a_wrong_traceparent_counts_as_none",
 )
 
 ROOMS: Final = {

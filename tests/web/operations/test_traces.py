@@ -4,6 +4,7 @@ The collector is a small server that takes OTLP over HTTP and keeps every reques
 """
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -187,22 +189,38 @@ async def test_a_request_has_a_span_with_its_turn_in_the_callers_trace_and_the_l
     assert read_log(server, CALLERS_TRACE) == []
 
 
-async def test_a_wrong_traceparent_counts_as_none(server: Server, desk: Desk, collector: Collector) -> None:
-    for name, *values in (
-        ("empty", ""),
-        ("no trace", f"00-{'0' * 32}-{CALLERS_SPAN}-01"),
-        ("no span", f"00-{CALLERS_TRACE}-{'0' * 16}-01"),
-        ("version ff", f"ff-{CALLERS_TRACE}-{CALLERS_SPAN}-01"),
-        ("capitals", f"00-{CALLERS_TRACE.upper()}-{CALLERS_SPAN}-01"),
-        ("long", TRACEPARENT[1] + "-" + "x" * 4_000),
-        ("twice", TRACEPARENT[1], TRACEPARENT[1]),
-    ):
-        known = len(collector.spans)
-        fields = [("traceparent", value) for value in values]
-        await post(server, INTROSPECT, [desk.basic, *fields], token="unknown")
-        span = collector.await_span(of_operation("introspection_requested", known, collector))
-        assert span.parent_id == "", name
-        assert span.trace_id == span.attributes["ostiary.trace_id"] != CALLERS_TRACE, name
+LATER = f"01-{CALLERS_TRACE}-{CALLERS_SPAN}-01-"
+
+
+@pytest.mark.parametrize(
+    "values, is_right",
+    [
+        ([TRACEPARENT[1]], True),
+        ([LATER + "x" * (128 - len(LATER))], True),
+        ([LATER + "x" * (129 - len(LATER))], False),
+        ([TRACEPARENT[1], TRACEPARENT[1]], False),
+        ([""], False),
+        ([f"00-{'0' * 32}-{CALLERS_SPAN}-01"], False),
+        ([f"00-{CALLERS_TRACE}-{'0' * 16}-01"], False),
+        ([f"ff-{CALLERS_TRACE}-{CALLERS_SPAN}-01"], False),
+        ([f"00-{CALLERS_TRACE.upper()}-{CALLERS_SPAN}-01"], False),
+        (["\xff"], False),
+    ],
+)
+async def test_a_wrong_traceparent_counts_as_none(
+    collector: Collector, values: list[str], is_right: bool
+) -> None:
+    fields = [(b"traceparent", value.encode("latin-1")) for value in values]
+    trace_id = SeededEntropy(str(values)).draw()[:16].hex()
+    async with open_spans(f"{collector.address}/") as spans:
+        spans.begin_request(trace_id, "BREW", [(b"tracestate", b"a=b"), *fields])
+        spans.end_request(trace_id)
+    span = collector.await_span(lambda each: each.attributes.get("ostiary.trace_id") == trace_id)
+    assert (span.name, span.attributes["http.request.method"]) == ("_OTHER", "_OTHER")
+    caller = (CALLERS_TRACE, CALLERS_SPAN) if is_right else (trace_id, "")
+    assert (span.trace_id, span.parent_id) == caller
+    said = collector.resources[-1]
+    assert (said["service.version"], said["process.pid"]) == (version("ostiary"), os.getpid())
 
 
 async def test_spans_have_reasons_and_routes(server: Server, desk: Desk, collector: Collector) -> None:
@@ -276,11 +294,19 @@ async def test_a_span_shows_how_its_turn_ended_and_whether_it_was_answered(
     has_failed = outcome == "failed"
     assert has_failed == (answer.status == 500)
     span = collector.await_span(lambda each: each.attributes.get("ostiary.trace_id") == str(trace_id))
-    assert span.failed == (has_failed and is_answered)
-    assert span.attributes["ostiary.outcome"] == outcome
-    assert span.attributes.get("http.response.status_code") == (answer.status if is_answered else None)
-    made = [each.name for each in collector.spans if each.parent_id == span.span_id]
-    assert made == ([] if has_failed else ["turn write"])
+    assert (span.failed, span.trace_id) == (has_failed and is_answered, str(trace_id))
+    assert span.name == ("POST /route" if is_answered else "POST")
+    answered = {"http.response.status_code": answer.status, "http.route": "/route"} if is_answered else {}
+    assert span.attributes == {
+        "http.request.method": "POST",
+        "ostiary.operation": "revocation_requested",
+        "ostiary.outcome": outcome,
+        "ostiary.trace_id": str(trace_id),
+        **answered,
+    }
+    made = [each for each in collector.spans if each.parent_id == span.span_id]
+    assert [each.name for each in made] == ([] if has_failed else ["turn write"])
+    assert all(each.trace_id == span.trace_id for each in made)
 
 
 async def test_a_page_that_asks_has_the_outcome_in_its_span(collector: Collector) -> None:

@@ -177,7 +177,7 @@ async def test_a_process_remembers_refusals_of_registered_clients_alone(served: 
     await (await served.sign_in_browser()).get(sso("stranger"))
     await served.api().call("GET", "/api/oauth2/userinfo", token="x")
     with capture_logs() as log:
-        await served.api().call("GET", "/api/users", token="x")
+        await served.api().call("GET", "/api/iam/users", token="x")
     assert "not observed" not in [line["event"] for line in log]
     tallies, last = served.service.activity.take_refusals()
     assert {key.client_id for key in tallies} == {"", "app"}
