@@ -119,7 +119,10 @@ ROOMS: Final = {
         ("ostiary_net.postgres",),
         (
             "tests/net/store",
-            *_tests("net/postgres", "hosts schema statements stalled instances surroundings pooler plans"),
+            *_tests(
+                "net/postgres",
+                "hosts connecting schema statements stalled instances surroundings pooler plans",
+            ),
             *_tests("web/operations", "slow_lists"),
             _ON_POSTGRESQL,
         ),

@@ -1,0 +1,154 @@
+"""How often a database is looked for, the reasons that are logged, and connections that are left."""
+
+import math
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any, cast
+
+import psycopg
+import pytest
+from structlog.testing import capture_logs
+
+from ostiary_net.postgres import PostgreSQLStore, connection, connections
+from ostiary_net.postgres.connection import BoundedConnection, ConnectionDemand, ReasonLog, Timelines
+from ostiary_net.postgres.connections import PrimaryConnections
+
+AWAY = "connection refused\n\tIs the server running?"
+
+
+def test_a_reason_is_logged_again_after_ten_seconds_and_another_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(connection, "time", SimpleNamespace(monotonic=lambda: now))
+    reasons = ReasonLog()
+    with capture_logs() as log:
+        for seconds, reason in ((0, "a"), (9, "a"), (1, "a"), (1, "b"), (1, "b"), (1, "a")):
+            now += seconds
+            reasons.log(reason)
+    assert [entry["reason"] for entry in log] == ["a", "a", "b", "a"]
+
+
+def test_no_more_connections_are_made_at_a_time_than_threads_wait() -> None:
+    demand = ConnectionDemand()
+    for _ in range(2):
+        refused = pytest.raises(psycopg.OperationalError, match="no thread waits")
+        with refused, demand.connecting():
+            pass
+        with (
+            demand.waiting(),
+            demand.waiting(),
+            demand.connecting(),
+            demand.connecting(),
+            refused,
+            demand.connecting(),
+        ):
+            pass
+
+
+class Primary:
+    """A connection to a database that says its identifier and timeline, or that it has none."""
+
+    database, timeline = 0, 0
+
+    def __init__(self, *says: int) -> None:
+        self._says = says
+
+    def execute(self, statement: str, *, prepare: bool) -> Any:
+        if not self._says:
+            raise psycopg.errors.UndefinedFunction
+        return SimpleNamespace(fetchall=lambda: [self._says])
+
+
+def test_a_primary_that_another_has_replaced_is_left() -> None:
+    timelines = Timelines()
+    for says in ((7, 2), (7, 2), (8, 1), (7, 3), ()):
+        reached = Primary(*says)
+        timelines.require_newest(cast(BoundedConnection, reached))
+        assert (reached.database, reached.timeline) == (says or (0, 0))
+    with pytest.raises(psycopg.OperationalError, match="replaced"):
+        timelines.require_newest(cast(BoundedConnection, Primary(7, 2)))
+    timelines.require_newest(cast(BoundedConnection, Primary(7, 3)))
+
+
+@pytest.fixture
+def refusals(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Reasons for which the next connections are refused."""
+    reasons: list[str] = []
+    connect = psycopg.connect
+
+    def refuse(*arguments: Any, **named: Any) -> Any:
+        if reasons:
+            raise psycopg.OperationalError(reasons.pop(0))
+        return connect(*arguments, **named)
+
+    monkeypatch.setattr(psycopg, "connect", refuse)
+    return reasons
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """The pauses between attempts, in which time goes on by itself."""
+    made: list[float] = []
+    clock = SimpleNamespace(monotonic=lambda: sum(made), sleep=made.append)
+    with monkeypatch.context() as patched:
+        patched.setattr(connections, "time", clock)
+        yield made
+
+
+def make(address: str) -> PrimaryConnections:
+    return PrimaryConnections(address, most=1, wait_seconds=1, prepares=None)
+
+
+def test_a_database_that_is_away_at_first_is_waited_for_and_said_so_once(
+    address: str, refusals: list[str], pauses: list[float]
+) -> None:
+    told: list[str] = []
+    refusals += [AWAY] * 8
+    made = make(address)
+    made.open(30, told.append)
+    made.close()
+    assert told == ["connection refused Is the server running?"]
+    assert pauses == [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "reason, within_seconds, expected",
+    [(AWAY, 1, [0.05, 0.1, 0.2, 0.4]), (AWAY, 0, []), ('FATAL:  role "x" does not exist', 30, [])],
+)
+def test_a_database_is_not_waited_for_in_vain(
+    reason: str, within_seconds: float, expected: list[float], refusals: list[str], pauses: list[float]
+) -> None:
+    refusals += [reason] * 9
+    made = make("postgresql://nobody@127.0.0.1:9/none")
+    with pytest.raises(psycopg.OperationalError, match=reason.split("\n")[0]):
+        made.open(within_seconds, lambda reason: None)
+    assert pauses == expected
+
+
+def test_a_connection_is_given_back_without_a_transaction_and_left_if_it_led_to_no_primary(
+    address: str,
+) -> None:
+    lent: list[BoundedConnection] = []
+    with PostgreSQLStore(address, most_connections=2) as store:
+
+        def use(*statements: str, until: float | None = None) -> None:
+            with store._connections.lend(until) as made:
+                assert made.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
+                lent.append(made)
+                for statement in statements:
+                    made.execute(statement.encode())
+                made.has_stalled = bool(until)
+
+        for statements, why in (
+            (["BEGIN", "NONSENSE"], psycopg.errors.SyntaxError),
+            (["BEGIN READ ONLY", "CREATE TABLE x (y BIGINT)"], psycopg.errors.ReadOnlySqlTransaction),
+        ):
+            with pytest.raises(why):
+                use(*statements)
+            assert lent[-1].deadline == math.inf
+        use(until=time.monotonic() + 60)
+        use()
+    assert lent[0] is lent[1], "it was rolled back, and is lent again"
+    assert len({*lent}) == 3, "none is lent again that led to a standby, or stood still"
