@@ -127,6 +127,43 @@ def test_a_database_is_not_waited_for_in_vain(
     assert pauses == expected
 
 
+RELIED_ON = {
+    "array_nulls": ("off", "on"),
+    "standard_conforming_strings": ("off", "on"),
+    "bytea_output": ("escape", "hex"),
+    "client_min_messages": ("error", "warning"),
+    "lock_timeout": ("1h", "0"),
+    "synchronous_commit": ("off", "on"),
+    "statement_timeout": ("1h", "15s"),
+    "idle_in_transaction_session_timeout": ("1h", "8s"),
+    "plan_cache_mode": ("auto", "force_generic_plan"),
+    "tcp_user_timeout": ("1h", "5000"),
+    "tcp_keepalives_idle": ("99", "2"),
+    "tcp_keepalives_interval": ("99", "1"),
+    "tcp_keepalives_count": ("99", "3"),
+}
+"""Settings with what an address names, and what a connection has."""
+PARAMETERS = (
+    "client_encoding=UTF8 connect_timeout=5 target_session_attrs=read-write tcp_user_timeout=10000"
+    " keepalives=1 keepalives_idle=5 keepalives_interval=5 keepalives_count=2"
+)
+
+
+def test_a_connection_has_its_settings_whatever_the_address_names(address: str) -> None:
+    named = "".join(f"%20-c%20{name}%3D{wrong}" for name, (wrong, _) in RELIED_ON.items())
+    with PostgreSQLStore(address + named) as store, store._connections.lend() as made:
+        shown = {name: made.execute(f"SHOW {name}".encode()).fetchone() for name in RELIED_ON}
+        assert shown == {name: (right,) for name, (_, right) in RELIED_ON.items()}
+        given = {f"{name}={value}" for name, value in made.info.get_parameters().items()}
+        assert {*PARAMETERS.split()} <= given
+        assert (made.plans_once, made.is_pooled, made.prepare_threshold) == (True, False, 5)
+        assert made.info.encoding == "utf-8"
+    own = PostgreSQLStore(f"{address}&tcp_user_timeout=3000", prepares=False)
+    with own as store, store._connections.lend() as made:
+        assert made.info.get_parameters()["tcp_user_timeout"] == "3000"
+        assert made.prepare_threshold is None
+
+
 def test_a_connection_is_given_back_without_a_transaction_and_left_if_it_led_to_no_primary(
     address: str,
 ) -> None:

@@ -175,14 +175,6 @@ def test_entries_whose_times_and_numbers_run_opposite_are_each_counted_once(addr
         assert store.state().uncounted == 0
 
 
-def test_a_commit_waits_for_the_disk_whatever_the_servers_default(address: str) -> None:
-    with (
-        PostgreSQLStore(address + "%20-c%20synchronous_commit%3Doff") as store,
-        store._connections.lend() as connection,
-    ):
-        assert connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
-
-
 # --- a database that goes away
 
 
@@ -277,13 +269,3 @@ def test_a_host_that_does_not_answer_holds_up_no_other(address: str) -> None:
             kill_connections(address)
             [decision] = store.turn([asks.user("alice")], START)
     assert isinstance(decision.reply, UserKnown)
-
-
-@pytest.mark.parametrize("named, waited_ms", [("", 10_000), ("&tcp_user_timeout=3000", 3_000)])
-def test_a_machine_that_is_gone_is_not_waited_for_long(address: str, named: str, waited_ms: int) -> None:
-    with PostgreSQLStore(address + named) as store, store._connections.lend() as connection:
-        found = connection.info.get_parameters()
-        assert connection.execute("SHOW tcp_keepalives_idle").fetchone() == ("2",)
-        assert connection.execute("SHOW tcp_user_timeout").fetchone() == ("5000",)
-    assert found["tcp_user_timeout"] == str(waited_ms)
-    assert (found["keepalives"], found["keepalives_idle"], found["keepalives_interval"]) == ("1", "5", "5")

@@ -1,5 +1,6 @@
 """The schema in PostgreSQL: many that start make it once, a foreign one is refused, it fits the classes."""
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -55,6 +56,41 @@ def test_a_store_whose_database_lost_a_step_is_not_ready(address: str) -> None:
             connection.execute("DELETE FROM schema_migrations")
         with pytest.raises(SchemaError):
             store.check_ready()
+
+
+def test_a_store_is_ready_while_its_role_may_change_each_table_and_no_lock_delays_turns(address: str) -> None:
+    PostgreSQLStore(address).close()
+    schema, role = address.rpartition("%3D")[2], f"ostiary_test_role_{os.getpid()}"
+    with psycopg.connect(address, autocommit=True) as owner:
+        owner.execute(f"CREATE ROLE {role}; GRANT USAGE ON SCHEMA {schema} TO {role}".encode())
+        owner.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO {role}".encode())
+        try:
+            with PostgreSQLStore(f"{address}%20-c%20role%3D{role}") as store:
+                store.check_ready()
+                for lacking in ("UPDATE ON sessions", "DELETE ON text_codes", "INSERT ON audit"):
+                    owner.execute(f"REVOKE {lacking} FROM {role}".encode())
+                    with pytest.raises(SchemaError, match="role may not change"):
+                        store.check_ready()
+                    owner.execute(f"GRANT {lacking} TO {role}".encode())
+                for locked in ("LOCK TABLE sessions", "LOCK TABLE audit IN EXCLUSIVE MODE"):
+                    with psycopg.connect(address) as other:
+                        other.execute(locked.encode())
+                        with pytest.raises(psycopg.errors.LockNotAvailable):
+                            store.check_ready()
+                with psycopg.connect(address) as other:
+                    other.execute("DELETE FROM sessions; DELETE FROM audit")
+                    store.check_ready()
+        finally:
+            owner.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
+
+
+def test_a_database_is_told_from_others_by_its_age_and_its_last_entry(address: str) -> None:
+    with PostgreSQLStore(address) as store:
+        made_at, number = store.mark()
+        assert 0 <= store.present(START) - made_at < 600_000
+        store.turn([asks.user("first"), asks.user("second")], START)
+        assert (number, store.mark()) == (0, (made_at, 2))
+        assert store.state().schema == store.state().known_schema == NEWER - 1
 
 
 def lender(address: str) -> Callable[[], psycopg.Connection[Any]]:
