@@ -79,9 +79,6 @@ _INLINE: Final = ("a", "b", "i", "code", "span", "time", "strong", "em", "small"
 _LOOKS: Final = ("class", "id", "for", "rel", "tabindex", "style", "aria-describedby", "spellcheck", "method")
 """Attributes that are left out."""
 
-_LONG: Final = 200
-"""Characters from which what a field keeps for its form is not shown."""
-
 
 class _Outline(HTMLParser):
     """The texts of a page, and its links, fields and buttons with their attributes."""
@@ -95,13 +92,11 @@ class _Outline(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._unseen += tag in _UNSEEN
-        shown = [
-            f"{name}={value if len(value) < _LONG or name != 'value' else '…'}" if value else name
-            for name, value in attrs
-            if name not in _LOOKS
-        ]
+        shown = [f"{name}={value}" if value else name for name, value in attrs if name not in _LOOKS]
         if self._unseen or "name=form_token" in shown:
             return
+        if "name=kept" in shown:
+            shown[-1] = "value=…"  # sealed
         self._parts.append("" if tag in _INLINE else "\n")
         if shown or tag in ("th", "h1", "h2", "h3"):
             self._parts.append(f"<{' '.join([tag, *shown])}> ")
