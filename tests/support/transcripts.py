@@ -95,8 +95,6 @@ class _Outline(HTMLParser):
         shown = [f"{name}={value}" if value else name for name, value in attrs if name not in _LOOKS]
         if self._unseen or "name=form_token" in shown:
             return
-        if "name=kept" in shown:
-            shown[-1] = "value=…"  # sealed
         self._parts.append("" if tag in _INLINE else "\n")
         if shown or tag in ("th", "h1", "h2", "h3"):
             self._parts.append(f"<{' '.join([tag, *shown])}> ")
@@ -326,8 +324,12 @@ class Player:
             count = sum(each.startswith(kind) for each in self._numbers.values())
             return self._numbers.setdefault(found[0], f"{kind}{count + 1}")
 
-        varied = ((r"(/static/[\w-]+)\.[0-9a-f]+\.", r"\1."), ('("version": )".*"', r"\1…"))
-        for pattern, plain in (*varied, (f"(?m)^{re.escape(version('ostiary'))}$", "…")):
+        varied = (
+            *((r"(/static/[\w-]+)\.[0-9a-f]+\.", r"\1."), ('("version": )".*"', r"\1…")),
+            *((f"(?m)^{re.escape(version('ostiary'))}$", "…"), ("(name=kept value=)[^>]+", r"\1…")),
+            (r"(python-httpx.)[\d.]*\d", r"\1…"),
+        )
+        for pattern, plain in varied:
             text = re.sub(pattern, plain, text)
         return _NUMBERED.sub(put, text.replace(str(self._folder), "FOLDER"))
 

@@ -1,12 +1,13 @@
 """Pages that invite several users at once, as those of an import who have no password."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 from quart import Response
 
 from ostiary_core.events import InvitationMade
+from ostiary_core.http.envelope import field_text
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
@@ -86,6 +87,14 @@ async def _show_once(page: PageContext, invited: Sequence[Invited]) -> Response:
     return redirect_if_short(page, _OUTCOME, outcome) or await _render(page, outcome)
 
 
+def _list_faults(page: PageContext, refused: Refused | None) -> Iterable[str]:
+    """Return each fault once, as several users may be refused for one reason, which stands above them."""
+    if refused is None:
+        return ()
+    faults = (fault for fault in refused.faults if fault.rule is not refused.why)
+    return dict.fromkeys(field_text(fault, page.language) for fault in faults)
+
+
 async def _render(
     page: PageContext,
     outcome: Mapping[str, str],
@@ -96,6 +105,7 @@ async def _render(
         page,
         "administration/invitations.html",
         refused=refused,
+        faults=_list_faults(page, refused),
         place=_PLACE,
         back=_back(page),
         heading=page.text("page.invitations"),
