@@ -4,7 +4,6 @@ import pytest
 
 from tests.rows import row
 from tests.support.callers import Api, Browser, exchange_of, expect_refusal
-from tests.support.people import sign_in
 from tests.support.served import Served
 
 
@@ -63,20 +62,6 @@ async def test_signing_out_ends_the_login_session_and_no_other(served: Served) -
     for body, status, code in (({"refreshToken": "x" * 1_024}, 401, "A1001"), (None, 415, "A0415")):
         await api.fail(status, code, "POST", "/api/auth/refresh", body)
     await other.succeed("GET", "/api/auth/me")
-
-
-async def test_the_account_of_the_caller_shows_names_roles_and_permissions(served: Served, api: Api) -> None:
-    me = await api.succeed("GET", "/api/auth/me")
-    assert set(me) == {
-        *("id", "username", "name", "phone", "avatarUrl", "locale", "timezone"),
-        *("roles", "permissions", "mustChangePassword", "secondFactor", "mustSetUpSecondFactor"),
-    }
-    assert (me["username"], me["roles"], me["mustChangePassword"]) == ("admin", ["super_admin"], False)
-    assert "oauth.client.create" in me["permissions"]
-
-    user_id = await served.user("anna")
-    anna = await (await sign_in(served, "anna", "anna's password")).succeed("GET", "/api/auth/me")
-    assert (anna["id"], anna["name"], anna["roles"], anna["permissions"]) == (user_id, "Anna Ng", [], [])
 
 
 @row("General envelope and status codes", "401")

@@ -67,11 +67,6 @@ async def test_the_language_of_a_browser_counts_until_its_user_is_given_one_ther
         assert (await browser.follow(saved)).headers["content-language"] == "en-US"
 
 
-async def test_a_chosen_language_is_kept_for_a_year(served: Served) -> None:
-    chosen = cookies_of(await served.browser().get("/language?to=zh-CN"))["ostiary_language"]
-    assert (chosen["value"], chosen["max-age"]) == ("zh-CN", str(365 * 24 * 60 * 60))
-
-
 @pytest.mark.parametrize(
     "environment, peer, headers, base",
     [

@@ -13,46 +13,10 @@ from tests.support.callers import REDIRECT_URI, Api, Registered, authorization, 
 from tests.support.people import PASSWORD, browser_of, holder_of, open_all, sign_in, with_phone
 from tests.support.served import Served
 
-USER_AGENT = "app-backend/1.0"
-BACKEND = "198.51.100.5"
-
 
 async def grants(api: Api) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = await api.succeed("GET", "/api/auth/grants")
     return found
-
-
-async def test_a_grant_shows_the_client_its_scopes_and_running_sessions(served: Served, anna: Api) -> None:
-    client = await served.client(name="The App")
-    code = await served.code(anna)
-    served.clock.wait(1)
-    backend = served.api(BACKEND, **{"User-Agent": USER_AGENT})
-    issued = (await backend.service("token", client, **exchange_of(code))).json()
-    served.clock.wait(60)
-    await backend.refresh(client, issued["refresh_token"])
-
-    (grant,) = await grants(anna)
-    (session,) = grant.pop("sessions")
-    granted = {"clientId": "app", "name": "The App", "grantedAt": "2027-01-15T08:00:00.123Z"}
-    assert grant == {**granted, "scopes": ["user.read"], "sessionCount": 1}
-    assert re.fullmatch("[0-9a-f]{32}", session.pop("id"))
-    assert session == {
-        "scope": "user.read",
-        "signedInAt": "2027-01-15T08:00:01.123Z",
-        "lastSeenAt": "2027-01-15T08:01:01.123Z",
-        "expiresAt": "2027-01-22T08:00:01.123Z",
-        "ip": BACKEND,
-        "userAgent": USER_AGENT,
-    }
-
-
-async def test_sessions_without_a_question_of_consent_are_shown_too(served: Served, anna: Api) -> None:
-    client = await served.client("quiet", name="Asks nobody", autoApproveScopes=["user.read"])
-    await anna.service("token", client, **exchange_of(await served.code(anna, "quiet")))
-    (grant,) = await grants(anna)
-    assert (grant["clientId"], grant["name"], grant["sessionCount"]) == ("quiet", "Asks nobody", 1)
-    assert (grant["scopes"], grant["grantedAt"]) == ([], None)
-    assert len(grant["sessions"]) == 1
 
 
 async def test_a_user_sees_neither_grants_of_others_nor_login_sessions_nor_ended_ones(served: Served) -> None:

@@ -67,15 +67,6 @@ async def test_a_token_is_shown_once_and_opens_what_was_chosen_for_it(served: Se
     assert token.removeprefix("ostiary_pat_") not in everything
 
 
-async def test_the_list_shows_to_the_minute_when_a_token_was_last_used(served: Served, api: Api) -> None:
-    program = await program_with(served, api)
-    for wait_seconds, last_used_at in ((60, "2027-01-15T08:01:00.123Z"), (59, "2027-01-15T08:01:00.123Z")):
-        served.clock.wait(wait_seconds)
-        assert await is_accepted(program)
-        (listed,) = await api.succeed("GET", "/api/auth/tokens")
-        assert listed["lastUsedAt"] == last_used_at
-
-
 async def test_a_permission_that_its_holder_loses_is_lost_to_the_token(served: Served, api: Api) -> None:
     holder = await holder_of(served, Permission.CLIENT_LIST, Permission.ROLE_LIST)
     program = await program_with(served, holder, permissions=["oauth.client.list", "iam.role.list"])

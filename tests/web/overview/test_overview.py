@@ -46,55 +46,6 @@ async def overview(api: Api, **query: str) -> dict[str, Any]:
     return data
 
 
-async def test_what_happened_is_counted_by_hour_reason_and_client(served: Served) -> None:
-    await a_day(served)
-    api = await served.administrator()
-    await served.summarise()
-
-    found = await overview(api)
-
-    assert (found["per"], len(found["periods"])) == ("hour", 24)
-    totals = found["totals"]
-    assert totals["started"] == {"login": 4, "authorization_code": 1}
-    assert (totals["signInsFailed"], totals["refreshes"]) == (2, 1)
-    assert totals["retries"] == {"30": 1}
-    assert totals["retryMeanMs"] == totals["retryMostMs"] == 25_000
-    assert totals["ended"] == {"replayed_after_grace": 1}
-    assert totals["refused"] == {
-        "client_secret_wrong": 3,
-        "client_unknown": 2,
-        "redirect_uri_not_registered": 1,
-        "replayed_after_grace": 1,
-    }
-    [client] = found["clients"]
-    assert client["clientId"] == "app"
-    assert (client["retries"], client["lateRetries"], client["retryMostMs"]) == (1, 1, 25_000)
-    assert client["refused"] == {name: n for name, n in totals["refused"].items() if name != "client_unknown"}
-    last, before = found["periods"][-1], found["periods"][-2]
-    assert (last["refreshes"], before["refreshes"]) == (1, 0)
-    assert (last["started"], before["started"]) == ({"login": 2}, {"login": 2, "authorization_code": 1})
-    running = {"login": 4, "authorization_code": 0, "client_credentials": 0, "personal_token": 0}
-    assert last["running"] == found["running"] == running
-    assert found["state"]["uncountedEntries"] == 0
-    assert found["state"]["schema"] == found["state"]["knownSchema"] > 0
-
-
-async def test_a_longer_time_is_counted_by_the_days_of_the_callers_zone(served: Served) -> None:
-    await a_day(served)
-    api = await served.administrator()
-    await served.summarise()
-    now = served.clock.now()
-    bounds = {"from": iso_time(type(now)(now - 49 * HOUR_MS)), "to": iso_time(now)}
-
-    found = await overview(api, **bounds)
-
-    assert (found["per"], found["endsAt"] > bounds["to"]) == ("day", True)
-    assert [each["beginsAt"][10:] for each in found["periods"]] == ["T16:00:00.000Z"] * len(found["periods"])
-    assert sum(each["refreshes"] for each in found["periods"]) == found["totals"]["refreshes"] == 1
-    in_utc = (await api.succeed("GET", PATH, params=bounds, headers={"X-Timezone": "UTC"}))["periods"]
-    assert [each["beginsAt"][10:] for each in in_utc] == ["T00:00:00.000Z"] * len(in_utc)
-
-
 @pytest.mark.parametrize(
     "start, end, per, periods",
     [
