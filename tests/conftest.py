@@ -113,7 +113,7 @@ RELEASE: Final = (
         for name in ["administration", "coming_back", "double_clicks", "every_page", "lists", "own_account"]
     ),
     *_tests("web/browser/test_signing_in.py", "a_callback", "a_page_that", "the_back", "two_"),
-    *_tests("web/api_document/test_document.py", "the_page_shows_every_operation"),
+    "web/browser/test_api_document.py",
     # Other people's clients and proxies.
     *("clients/test_node.py", "web/operations/test_proxies.py"),
     *(
