@@ -7,7 +7,8 @@ A line `> …` asks, the indented lines after it are the answer, and all others 
     > as NAME                          the caller of the next requests
     > GET /path
     > POST /path {"its": "JSON"}       or [{"a field": "of a form"}, ["a row"], ["of its sheet"]]
-    > submit /path ACTION FIELD=VALUE  the form to ACTION of the page at a path; -FIELD leaves one out
+    > submit /path ACTION FIELD=VALUE  the form to ACTION of the page at a path; -FIELD leaves one out, and
+                                       formaction=ADDRESS is that of a button
     > send ACTION FIELD=VALUE          that of the page shown last; \\n is the end of a line
     > follow                           the redirect shown last
     > service token CLIENT FIELD=VALUE by a client that `secret` names
@@ -74,7 +75,7 @@ _SETTING: Final = re.compile("[A-Z_]+=")
 _HEADERS: Final = (
     *("location", "retry-after", "www-authenticate", "content-disposition", "etag", "clear-site-data"),
 )
-_UNSEEN: Final = ("head", "script", "style", "svg", "template", "optgroup")
+_UNSEEN: Final = ("head", "script", "style", "svg", "template")
 _INLINE: Final = ("a", "b", "i", "code", "span", "time", "strong", "em", "small", "kbd", "bdi", "wbr", "u")
 _LOOKS: Final = ("class", "id", "for", "rel", "tabindex", "style", "aria-describedby", "spellcheck", "method")
 """Attributes that are left out."""
@@ -86,14 +87,18 @@ class _Outline(HTMLParser):
     def __init__(self, page: str) -> None:
         super().__init__()
         self._unseen = 0
+        self._is_in_group = self._is_aside = False
+        """Time zones are in groups; they are shown only if chosen, as there are hundreds."""
         self._parts: list[str] = []
         self.feed(page)
         self.lines = [line for part in "".join(self._parts).split("\n") if (line := " ".join(part.split()))]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._unseen += tag in _UNSEEN
+        self._is_in_group |= tag == "optgroup"
+        self._is_aside = self._is_in_group and not attrs
         shown = [f"{name}={value}" if value else name for name, value in attrs if name not in _LOOKS]
-        if self._unseen or "name=form_token" in shown:
+        if self._unseen or tag == "optgroup" or "name=form_token" in shown:
             return
         self._parts.append("" if tag in _INLINE else "\n")
         if shown or tag in ("th", "h1", "h2", "h3"):
@@ -101,10 +106,12 @@ class _Outline(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         self._unseen -= tag in _UNSEEN
+        self._is_in_group &= tag != "optgroup"
+        self._is_aside = False
         self._parts.append("" if tag in _INLINE or self._unseen else "\n")
 
     def handle_data(self, data: str) -> None:
-        if not self._unseen:
+        if not self._unseen and not self._is_aside:
             self._parts.append(re.sub(r"\s+", " ", data))
 
 
@@ -285,7 +292,7 @@ class Player:
                 lines = value.replace(r"\n", "\n")
                 content[name] = [*content[name], lines] if name in said else [lines]
                 said.add(name)
-        address = urljoin(str(self._shown.url), form.action)
+        address = urljoin(str(self._shown.url), content.pop("formaction", [form.action])[0])
         headers = {"Origin": "null", "Sec-Fetch-Site": "same-origin"}
         return await self._caller.post(address, data=content, files=files or None, headers=headers)
 

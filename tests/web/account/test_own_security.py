@@ -144,14 +144,6 @@ async def test_a_caller_who_breaks_off_amid_a_change_does_not_stop_its_notice(tm
         assert notices(served) == [(PHONE, "password-changed")]
 
 
-async def test_the_sign_in_page_names_the_application_that_sent_the_browser(served: Served) -> None:
-    await served.client(name="Shop <b>& Co")
-    parameters = authorization("app")
-    led = await served.browser().get("/sso", params=parameters, follow_redirects=True)
-    assert led.url.path == "/login"
-    assert "to continue to Shop &lt;b&gt;&amp; Co" in led.text
-
-
 @pytest.mark.parametrize(
     "changed", [{"client_id": "nobody"}, {"client_id": "console"}, {"redirect_uri": f"{REDIRECT_URI}/other"}]
 )

@@ -9,7 +9,7 @@ from ostiary_core.model.fact import FactKind
 from ostiary_core.model.permissions import ALL_PERMISSIONS, ALL_POWERS, Permission
 from ostiary_core.model.secret import Secret
 from tests.support.asks import challenge_of
-from tests.support.callers import ADMIN_PASSWORD, Api, Browser, authorization, expect_refusal, form_token_in
+from tests.support.callers import ADMIN_PASSWORD, Api, Browser, authorization, expect_refusal
 from tests.support.people import HOLDERS_PASSWORD, holder_of, sign_in
 from tests.support.served import Served
 
@@ -102,16 +102,6 @@ async def test_a_form_sent_twice_makes_one_token_and_shows_it_again(served: Serv
     question = (await browser.get(end)).text
     assert re.search("<h1[^>]*>[^<]*deploys", question)
     assert "Programs that use it are refused from now on." in question
-
-
-async def test_a_form_that_is_refused_keeps_what_was_chosen(browser: Browser) -> None:
-    page = await browser.get("/account/tokens")
-    values = {"name": "", "permissions": ["oauth.client.list", "audit.read"], "expiresInDays": "365"}
-    sent = {**values, "form_token": form_token_in(page)}
-    refused = await browser.post("/account/tokens", data=sent, headers={"Origin": "null"})
-    assert refused.status_code == 400
-    assert set(re.findall('value="([^"]+)" checked', refused.text)) == {*values["permissions"]}
-    assert '<option value="365" selected>' in refused.text
 
 
 @pytest.mark.parametrize("days", [1, 365])

@@ -526,11 +526,6 @@ async def test_forbidden_recovery_promises_no_code(serve: Serve, monkeypatch: py
         monkeypatch.delattr(Passwords, "hash")  # A refused recovery must hash nothing.
         reset = {**phone, "code": "000000", "newPassword": "a new password"}
         await served.api().fail(403, "A0403", "POST", "/api/auth/reset-password", reset)
-        browser = served.browser()
-        assert "/recover" not in (await browser.get("/login")).text
-        page = await browser.get("/recover")
-        assert (page.status_code, "Ask an administrator." in page.text) == (403, True)
-        assert [form.action for form in forms_in(page)] == []
 
 
 # --- the pages
@@ -549,16 +544,6 @@ async def test_the_pages_ask_for_a_code_and_lead_on_to_a_client(served: Served, 
     assert "The App" in (await browser.follow(done)).text
 
 
-async def test_a_sign_in_that_took_too_long_begins_again(served: Served, anna: Holder) -> None:
-    browser = served.browser()
-    page = await browser.follow(await browser.sign_in(*ANNA, return_to="/account"))
-    served.clock.wait(300)
-    late = await browser.submit(page, {"code": anna.code()}, to=CODE_PAGE)
-    assert late.status_code == 401
-    [form] = [form for form in forms_in(late) if form.action == "/login"]
-    assert form.fields["next"] == "/account"
-
-
 async def test_the_pages_set_one_up_if_it_is_required(serve: Serve) -> None:
     async with serve(REQUIRE_SECOND_FACTOR="administrators", BRAND_NAME="Söhne & Co") as served:
         browser = served.browser()
@@ -572,46 +557,6 @@ async def test_the_pages_set_one_up_if_it_is_required(serve: Serve) -> None:
         assert page.text.partition("<svg")[2].partition("</svg>")[0] in wrong.text
         done = await browser.submit(wrong, {"code": code_of(served, secret)}, to=CODE_PAGE)
         assert (await browser.follow(done)).status_code == 200
-
-
-async def test_users_set_up_renew_and_remove_on_their_pages(served: Served) -> None:
-    await served.user()
-    browser, place = await served.sign_in_browser(*ANNA), "/account/second-factor"
-    refused = await browser.submit(await browser.get(place), {"password": "not hers"}, to=place)
-    assert refused.status_code == 422
-    page = await browser.follow(await browser.submit(refused, {"password": ANNA[1]}, to=place))
-    secret, to = secret_in(page), f"{place}/confirm"
-    wrong = await browser.submit(page, {"code": wrong_code(served, secret)}, to=to)
-    assert wrong.status_code == 422
-    done = await browser.submit(wrong, {"code": code_of(served, secret)}, to=to)
-    assert "Change second factor" in (await browser.follow(done)).text
-    answers = []
-    for action in ("recovery-codes", "remove"):
-        served.clock.wait(STEP_SECONDS)
-        proof = {"password": ANNA[1], "code": code_of(served, secret)}
-        done = await browser.submit(await browser.get(place), proof, to=f"{place}/{action}")
-        answers.append(await browser.follow(done))
-    renewed, removed = answers
-    assert renewed.text.count("<li><code>") == 10
-    assert "Set up a second factor" in removed.text
-
-
-async def test_what_is_set_up_can_be_loaded_again_opened_and_saved_as_a_file(served: Served) -> None:
-    await served.user()
-    browser = await served.sign_in_browser(*ANNA)
-    begun = await browser.submit(await browser.get(OWN_PAGE), {"password": ANNA[1]}, to=OWN_PAGE)
-    address = begun.headers["location"]
-    page, again = [await browser.get(address) for _ in "ab"]
-    [form] = [form for form in forms_in(page) if form.action.endswith("/confirm")]
-    secret, codes = form.fields["secret"], form.fields["recovery_codes"].split()
-    assert secret_in(again) == secret
-    assert f'href="otpauth://totp/Ostiary:anna?secret={secret}&amp;issuer=Ostiary"' in page.text
-    file = await browser.get(f"{OWN_PAGE}/recovery-codes.txt")
-    assert file.headers["content-disposition"] == 'attachment; filename="recovery-codes.txt"'
-    assert (file.headers["cache-control"], file.text.splitlines()[2:]) == ("no-store", codes)
-    await browser.submit(page, {"code": code_of(served, secret)}, to=form.action)
-    assert (await browser.get(address)).headers["location"] == OWN_PAGE
-    assert (await browser.get(f"{OWN_PAGE}/recovery-codes.txt")).status_code == 303
 
 
 async def test_recovery_codes_have_a_field_and_an_empty_one_is_no_guess(served: Served, anna: Holder) -> None:

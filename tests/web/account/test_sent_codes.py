@@ -32,24 +32,6 @@ async def test_the_page_of_a_code_can_be_loaded_again(served: Served, place: str
     assert len(outbox(served)) == 1
 
 
-@pytest.mark.parametrize("place, phone", PLACES)
-async def test_another_code_is_sent_after_the_shown_pause(served: Served, place: str, phone: str) -> None:
-    browser, address = await ask(served, place, phone)
-    served.clock.wait(18)
-    page = await browser.get(address)
-    assert "Another one can be sent in 42 s." in page.text
-    early = await browser.follow(await browser.submit(page, to=place))
-    assert "Another one can be sent in 42 s." in early.text
-    assert len(outbox(served)) == 1
-    served.clock.wait(42)
-    page = await browser.get(address)
-    assert "can be sent in" not in page.text
-    again = await browser.follow(await browser.submit(page, to=place))
-    assert "Another one can be sent in 60 s." in again.text
-    first, second = outbox(served)
-    assert first["phone"] == second["phone"] == phone
-
-
 async def test_the_wait_does_not_show_whether_a_number_is_known(served: Served) -> None:
     known, address = await ask(served, "/recover", PHONE)
     stranger = served.browser()
@@ -79,12 +61,3 @@ async def test_a_kept_number_ends_with_ten_minutes_with_its_user_or_by_a_change(
 
 def _all(browser: Browser) -> str:
     return "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
-
-
-async def test_a_wait_is_shown_in_words(served: Served) -> None:
-    browser = served.browser(**{"Accept-Language": "zh-CN"})
-    pages = [await browser.sign_in("nobody", "wrong password") for _ in range(6)]
-    assert pages[-1].status_code == 429
-    seconds = int(pages[-1].headers["retry-after"])
-    assert seconds < 60
-    assert f"<p>{seconds} 秒后可以再试。</p>" in pages[-1].text

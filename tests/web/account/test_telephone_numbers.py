@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.callers import Api, expect_refusal, forms_in
-from tests.support.people import NEW_PHONE, PASSWORD, PHONE, code_for, new_number, outbox, sign_in, with_phone
+from tests.support.callers import Api, expect_refusal
+from tests.support.people import NEW_PHONE, PHONE, code_for, new_number, outbox, sign_in, with_phone
 from tests.support.processes import Machine
 from tests.support.served import Serve, Served
 
@@ -78,20 +78,3 @@ async def test_a_wrong_password_sets_no_new_number_and_spends_no_code(served: Se
     assert (await anna.succeed("GET", "/api/auth/me"))["phone"] == PHONE
     assert await anna.succeed("PUT", "/api/auth/phone", new_number(code)) is None
     assert (await anna.succeed("GET", "/api/auth/me"))["phone"] == NEW_PHONE
-
-
-async def test_the_page_asks_for_the_current_password_with_the_code(served: Served) -> None:
-    await with_phone(served)
-    browser = await served.sign_in_browser("anna", PASSWORD)
-    form = await browser.get("/account/phone")
-    page = await browser.follow(await browser.submit(form, {"phone": NEW_PHONE}, to="/account/phone"))
-    code = outbox(served)[-1]["code"]
-    to = "/account/phone/code"
-    (fields,) = [form.fields for form in forms_in(page) if form.action == to]
-    assert {"phone", "code", "password"} <= set(fields)
-    assert 'autocomplete="current-password"' in page.text
-    wrong = await browser.submit(page, {"code": code, "password": "wrong"}, to=to)
-    assert (wrong.status_code, "The current password is wrong." in wrong.text) == (422, True)
-    right = {"phone": "138\u00a00000 0002", "code": code, "password": PASSWORD}
-    assert (await browser.follow(await browser.submit(wrong, right, to=to))).status_code == 200
-    assert NEW_PHONE in (await browser.get("/account")).text

@@ -23,10 +23,11 @@ def local_path(text: str) -> str:
     return text if _LOCAL_PATH.fullmatch(text) else "/"
 
 
-def this_address() -> str:
-    """Return this request's path and query as they came."""
+def this_address(path: str | None = None) -> str:
+    """Return this request's path, or another, with the query as it came."""
     query = request.query_string.decode("latin-1")
-    return local_path(f"{request.path}?{query}" if query else request.path)
+    path = path or request.path
+    return local_path(f"{path}?{query}" if query else path)
 
 
 def page_address() -> str:

@@ -3,7 +3,7 @@
 from quart import Response, request
 
 from ostiary_web.http.browser import TYPED, keep_preference, read_kept_cookie
-from ostiary_web.http.context import RequestContext
+from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.http.gate import OPEN_TO_ALL, GatedRoutes
 from ostiary_web.pages.addresses import return_address, see_other
 from ostiary_web.pages.context import LANGUAGE_COOKIE, PageContext, render
@@ -23,11 +23,14 @@ async def show_home(page: PageContext) -> Response:
 @home.post("/language", gate=OPEN_TO_ALL)
 async def switch_language_of_form(page: PageContext) -> Response:
     """Keep a language in the browser, and return to its page with what was typed into its form."""
-    page.require_own_form()
-    return_to = return_address()
+    page.address = return_address()
+    try:
+        page.require_own_form()
+    except RequestRefused as refusal:
+        return await render(page, "expired.html", refused=refusal.reply)
     if not read_kept_cookie(TYPED):
-        keep_typed(page, return_to, page.form.get("form_action", ""), page.user_mark)
-    return _choose(page.redirect(return_to), page.request)
+        keep_typed(page, page.address, page.form.get("form_action", ""), page.user_mark)
+    return _choose(page.redirect(page.address), page.request)
 
 
 @languages.get("/language", gate=OPEN_TO_ALL)

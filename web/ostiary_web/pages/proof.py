@@ -15,6 +15,7 @@ from ostiary_core.model.why import Why
 from ostiary_web.application.second_factor import prove_identity
 from ostiary_web.http.browser import FORM_FIELD
 from ostiary_web.http.context import RequestRefused
+from ostiary_web.pages.addresses import sign_in_page
 from ostiary_web.pages.context import PageContext, render
 
 PROOF: Final = "proof"
@@ -32,15 +33,18 @@ async def take_proof(page: PageContext) -> Refused | None:
         is_code = page.proof_name == "code"
         await prove_identity(page.request, None if is_code else proof, proof if is_code else None)
     except RequestRefused as refusal:
-        if MEANINGS[refusal.reply.why].status == 401:
-            raise
         return refusal.reply
     page.request.account_known = replace(account, must_prove_identity=False)
     return None
 
 
 async def ask_for_proof(page: PageContext, refused: Refused | None) -> Response:
-    """Ask the visitor to prove who they are; the form that was sent goes on with the answer."""
+    """Ask the visitor to prove who they are; the form that was sent goes on with the answer.
+
+    Whom wrong answers signed out is redirected to the sign-in.
+    """
+    if refused is not None and MEANINGS[refused.why].status == 401:
+        return page.redirect(sign_in_page(page.address, "signed_out=1"))
     return await render(
         page,
         "prove.html",

@@ -53,7 +53,7 @@ class PageRoutes(GatedRoutes):
                 return await problem_page(Why.ADDRESS_TOO_LONG)
             page = await open_page()
             if is_form and not gate.is_open:
-                page.address = this_address() if form_is_on is None else form_is_on.format(**parts)
+                page.address = this_address(form_is_on and form_is_on.format(**parts))
             if is_form and page.user is None and not gate.is_open:
                 await _keep_lost_form(page)
             elsewhere = await redirect_before_use(page, gate)
