@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from ostiary_core.model.records import RECORD_TABLES
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.sqlite import SQLiteStore
@@ -41,20 +39,9 @@ def test_everything_arrives_and_tokens_live_on(tmp_path: Path) -> None:
         assert sorted(lines) == sorted(f"{name}: {number}" for name, number in counts.items())
 
 
-@pytest.mark.parametrize(
-    "words, said",
-    [
-        ("sqlite:////nowhere/x.db postgresql://u@h/d", "names no existing SQLite file"),
-        ("{here} sqlite:///y.db", ""),
-        ("{here} postgresql://u:hunter22@127.0.0.1:9/d", ""),
-        ("{here}", "DATABASE_URL is not set"),
-    ],
-    ids=["no source", "SQLite as target", "a target that does not answer", "no target"],
-)
-def test_what_cannot_be_copied_is_one_line_without_a_password(tmp_path: Path, words: str, said: str) -> None:
+def test_a_target_that_does_not_answer_is_one_line_without_a_password(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     assert machine.run("migrate").exit_code == 0
-    here = machine.environment["DATABASE_URL"]
-    ran = machine.run("copy", *words.format(here=here).split(), env={"DATABASE_URL": ""})
-    assert (ran.exit_code, ran.err.count("\n"), said in ran.err) == (1, 1, True), ran.err
-    assert "hunter22" not in ran.err
+    url = "postgresql://u:hunter22@127.0.0.1:9/d"
+    ran = machine.run("copy", machine.environment["DATABASE_URL"], url)
+    assert (ran.exit_code, ran.err.count("\n"), "hunter22" in ran.err) == (1, 1, False), ran.err

@@ -1,25 +1,19 @@
 """A running server starts each background task, which acts at its interval."""
 
-import time
 from pathlib import Path
 
 import trio
 from trio.testing import MockClock
 
-from ostiary_core.model.decision import Insert, Update
 from ostiary_core.model.fact import FactKind
-from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.records import Client, RefreshToken, Session, Table, revise
-from ostiary_core.model.secret import digest_of
+from ostiary_core.model.records import Client, Session, Table
 from ostiary_core.model.why import Why
-from ostiary_net.sqlite import SQLiteStore
 from ostiary_web.server.wiring import Upkeep
 from tests.support.callers import Registered
 from tests.support.people import holder_of
-from tests.support.processes import Machine, token
 from tests.support.served import Serve, in_memory, serving
-from tests.support.stores import PlainStore, registration_of
+from tests.support.stores import PlainStore
 
 UPKEEP = Upkeep(watches_pauses=False)
 DAY_SECONDS = 24 * 60 * 60
@@ -82,30 +76,3 @@ async def test_a_stop_first_records_what_was_refused_meanwhile(tmp_path: Path) -
     told = [entry.changes for entry in store.audit() if entry.kind is FactKind.ADMINISTRATOR_REFUSED]
     assert [change.after for changes in told for change in changes if change.field == "times"] == [1, 2]
     assert [each.why for each in store.last_refusals("app")] == [Why.CLIENT_SECRET_WRONG]
-
-
-# --- `ostiary sweep`
-
-
-def test_what_has_lapsed_is_gone_and_counted(tmp_path: Path) -> None:
-    machine = Machine(tmp_path, RETENTION_SESSIONS_DAYS="1")
-    assert machine.run("migrate").exit_code == 0
-    secret = machine.client()
-    with machine.serving() as address:
-        for _ in range(2):
-            token(address, secret)
-        with SQLiteStore(tmp_path / "ostiary.db") as store:
-            first, _ = (each for each in store.records(Table.SESSION) if isinstance(each, Session))
-            digest = digest_of("a token")
-            refresh_token = RefreshToken(digest=digest, session_id=first.session_id, generation=0)
-            store.write([Update(first, revise(first, expires_at=Instant(0))), Insert(refresh_token)])
-            store.turn([registration_of("old")], Instant(0))
-            an_hour_ago = Instant((time.time_ns() // 1_000_000) - 3_600_000)
-            store.turn([registration_of("new")], an_hour_ago)
-        cleared = machine.script("sweep")
-    assert cleared.pop("countedEntries") >= 2  # the server counts at its start
-    assert {what: number for what, number in cleared.items() if number} == {"sessions": 1, "tokens": 1}
-    assert set(machine.script("sweep").values()) == {0}, "without a number of days each entry is kept"
-    assert machine.run("sweep").lines[0].split() == ["salts", "0"]
-    machine.environment["RETENTION_AUDIT_DAYS"] = "1"
-    assert machine.script("sweep")["auditEntries"] == 1
