@@ -70,6 +70,9 @@ def test_a_primary_that_another_has_replaced_is_left() -> None:
     with pytest.raises(psycopg.OperationalError, match="replaced"):
         timelines.require_newest(cast(BoundedConnection, Primary(7, 2)))
     timelines.require_newest(cast(BoundedConnection, Primary(7, 3)))
+    assert timelines.is_newest(Primary.database, Primary.timeline), (
+        "an engine without timelines has one primary"
+    )
 
 
 @pytest.fixture
