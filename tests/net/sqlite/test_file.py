@@ -1,5 +1,6 @@
 """The database file: who may read it, how it is written, its schema, and files that are not ours."""
 
+import errno
 import os
 import re
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from ostiary_core.model.secret import Secret
 from ostiary_net.sql.columns import TABLES, make_row_codec
 from ostiary_net.sql.migrations import Migration
 from ostiary_net.sqlite import SchemaError, SQLiteStore
-from ostiary_net.sqlite.file import FileMoved
+from ostiary_net.sqlite.file import FileMoved, describe_fault
 from ostiary_net.sqlite.record_sql import PARTS
 from ostiary_net.sqlite.schema import bring_up_to_date, known_migrations
 from ostiary_net.turns.turn_queue import LONGEST_WAIT_SECONDS
@@ -231,3 +232,32 @@ def test_an_update_that_changes_nothing_is_refused_in_words(path: Path) -> None:
         with pytest.raises(ValueError, match="must change a column"):
             store.write([Update(role, role)])
         assert store.records(Table.ROLE) == (role,)
+
+
+def fault(kind: type[apsw.Error], code: int, text: str = "disk I/O error") -> apsw.Error:
+    """Return an error of SQLite with one of its extended codes."""
+    error: Any = kind(text)
+    error.extendedresult = code
+    assert isinstance(error, apsw.Error)
+    return error
+
+
+@pytest.mark.parametrize(
+    "error, said",
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "f"), "the disk is full"),
+        (OSError(errno.EDQUOT, "Disk quota exceeded", "f"), "the disk is full"),
+        (apsw.FullError("database or disk is full"), "the disk is full"),
+        (fault(apsw.IOError, apsw.SQLITE_IOERR_SHMSIZE), "the disk is full"),
+        (fault(apsw.IOError, apsw.SQLITE_IOERR_READ), "disk I/O error"),
+        (fault(apsw.IOError, apsw.SQLITE_IOERR_READ, "not an error"), "SQLite says SQLITE_IOERR_READ"),
+        (fault(apsw.BusyError, -1, "not an error"), "SQLite says BusyError"),
+        (OSError(errno.EACCES, "Permission denied", b"/x/\xff"), "/x/\udcff: Permission denied"),
+        (OSError(errno.EACCES, "Permission denied"), "[Errno 13] Permission denied"),
+        (FileMoved("it was\nmoved"), "it was moved"),
+        (ValueError("not an error"), "not an error"),
+    ],
+    ids=repr,
+)
+def test_a_fault_of_the_file_is_described_on_one_line(error: Exception, said: str) -> None:
+    assert describe_fault(error) == said
