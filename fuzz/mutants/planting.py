@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from types import CellType, CodeType, FunctionType
 from typing import Any, Final
@@ -90,9 +90,9 @@ def plant(mutant: Mutant, functions: dict[CodeType, list[FunctionType]]) -> bool
 
 
 def _pair(old: Any, new: Any) -> Iterator[tuple[object, object]]:
-    """Yield an old table with its new one, and their parts that differ: a route may hold one of them."""
+    """Yield an old table or object with its new one, and the parts of a table that differ."""
     is_table = isinstance(old, Mapping | list | tuple) or is_dataclass(old)
-    if not is_table or not old or type(old) is not type(new) or old == new:
+    if not (is_table or _is_object(old)) or not old or type(old) is not type(new) or old == new:
         return
     yield old, new
     if is_dataclass(old):
@@ -104,19 +104,20 @@ def _pair(old: Any, new: Any) -> Iterator[tuple[object, object]]:
             yield from _pair(before, after)
 
 
+def _is_object(value: object) -> bool:
+    return hasattr(value, "__dict__") and not isinstance(value, type | FunctionType)
+
+
 def _hand_over(old: object, new: object) -> None:
     """Give a new value to all that hold the old one in a table, an attribute, or a variable of a closure."""
     gc.unfreeze()
     for holder in gc.get_referrers(old):
-        # Without comprehensions, whose closure would hold the old value too.
         if isinstance(holder, dict):
-            for key, value in list(holder.items()):
-                if value is old:
-                    holder[key] = new
+            holder.update(zip(holder, _exchange(holder.values(), old, new), strict=True))
         elif isinstance(holder, list):
-            for place, value in enumerate(holder):
-                if value is old:
-                    holder[place] = new
+            holder[:] = _exchange(holder, old, new)
+        elif type(holder) is tuple:
+            _hand_over(holder, tuple(_exchange(holder, old, new)))
         elif isinstance(holder, CellType):
             holder.cell_contents = new
         for name in getattr(type(holder), "__slots__", ()):
@@ -124,16 +125,28 @@ def _hand_over(old: object, new: object) -> None:
                 object.__setattr__(holder, name, new)
 
 
+def _exchange(values: Iterable[object], old: object, new: object) -> list[object]:
+    """Return values with a new one for the old; the closure that holds the old one is gone after it."""
+    return [new if value is old else value for value in values]
+
+
 def _make_again(mutant: Mutant, tree: ast.Module, home: dict[str, Any]) -> dict[str, Any]:
-    """Return a module's values that differ by a changed constant: its own, and those computed from it."""
+    """Return a module's values that differ by a changed constant: its own, and those computed from it.
+
+    Routes that are added to an object that was made again are added again.
+    """
     names, made = dict(home), dict[str, Any]()
     first = list(statements_of(tree))[mutant.statement]
     for statement in tree.body[tree.body.index(first) :]:
-        if not isinstance(statement, ast.Assign | ast.AnnAssign):
-            continue
-        mentioned = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-        if statement is first or mentioned & made.keys():
+        is_assignment = isinstance(statement, ast.Assign | ast.AnnAssign)
+        at_import = getattr(statement, "decorator_list", [statement])
+        mentioned = {node.id for part in at_import for node in ast.walk(part) if isinstance(node, ast.Name)}
+        again = mentioned & (
+            made.keys() if is_assignment else {name for name in made if _is_object(made[name])}
+        )
+        if statement is first or again:
             exec(compile_tree(mutant.module, ast.Module([statement], [])), names)
+        if is_assignment and (statement is first or again):
             name = target_of(statement)
             if names[name] != home[name]:
                 made[name] = names[name]
