@@ -140,18 +140,14 @@ class AskedList(Generic[T, V]):
         for name in (f"{each}{end}" for each in self.list_page.filters for end in ("From", "To")):
             if name in self.arguments:
                 self.known[name] = [self._bound(value, name) for value in self.known[name]]
-        totals = [int(total) for total in self._found if _COUNT.fullmatch(total)]
         for name, resolve in self.list_page.resolve.items():
             typed = self.known.get(name, ())[:MOST_VALUES]
             found = [await resolve(self.page.request, each) for each in typed]
             self.meanings += [
                 self._meaning(name, *each) for each in zip(typed, found, strict=True) if each[1].names
             ]
-            if found:
-                self.known[name] = [value for each in found for value in each.ids]
-            # If names are said, the sentence with them says how many count.
-            totals += [each.total for each in found if each.total > len(each.ids) and not each.names]
-        if totals:
+            self.known[name] = [value for each in found for value in each.ids]
+        if totals := [int(total) for total in self._found if _COUNT.fullmatch(total)]:
             text = self.page.text("page.users_left_out", count=max(totals), most=MOST_VALUES)
             self.left_out.append(text)
 
