@@ -81,20 +81,6 @@ def read_notice(page: httpx.Response) -> list[str]:
     return [unescape(line) for line in re.findall("<p>(.*?)</p>", found[1])] if found else []
 
 
-# --- pages
-
-
-async def test_pages_are_counted_by_the_size_asked_for(served: Served, browser: Browser) -> None:
-    await register_crowd(served, 299)
-    for size, pages in ((20, 16), (50, 7), (100, 4), (200, 2), (7, 43)):
-        last = await browser.get(f"{PEOPLE}?pageSize={size}&page={pages}")
-        assert f"301 records · page {pages} of {pages}" in last.text
-        assert "someone" in last.text, "the last by name"
-        assert f"<option selected>{size}</option>" in last.text
-    await served.administrator()
-    assert "page 1 of 2" in (await browser.get("/admin/audit?pageSize=1&kind=session-started")).text
-
-
 # --- from page to page
 
 
@@ -117,27 +103,6 @@ async def test_what_is_ticked_stays_selected_from_page_to_page(served: Served, b
     assert read_notice(page) == ["22 disabled."]
     assert "0 selected" in page.text
     assert count_enabled(served) == 38
-
-
-async def test_a_filter_and_another_order_keep_what_is_selected(served: Served, browser: Browser) -> None:
-    [first, *_] = await register_crowd(served, 21)
-    page = await browser.get(f"{PEOPLE}?selected={first}&q=crowd01")
-    assert "1 selected" in page.text
-    filtered = await browser.submit(page, {"q": "crowd02"}, to=PEOPLE)
-    assert filtered.headers["location"] == f"{PEOPLE}?q=crowd02&selected={first}"
-    sorts = [unescape(each) for each in re.findall('<th[^>]*><a href="([^"]*)"', page.text)]
-    assert all(f"selected={first}" in each for each in sorts)
-
-
-async def test_an_action_on_nothing_says_so(served: Served, browser: Browser) -> None:
-    for address, there in (
-        ("/admin/selected/users/disable?q=a&page=2", f"{PEOPLE}?q=a&page=2"),
-        ("/admin/selected/users/disable?q=nobody&all=1", f"{PEOPLE}?q=nobody"),
-        ("/admin/online/end?q=nobody", "/admin/online?q=nobody"),
-    ):
-        led = await browser.get(address)
-        assert (led.status_code, led.headers["location"]) == (303, there)
-        assert read_notice(await browser.follow(led)) == ["Nothing was selected, so nothing was done."]
 
 
 # --- all that match
@@ -189,57 +154,6 @@ async def test_who_may_not_see_the_list_selects_nothing_by_a_filter(served: Serv
 
 
 # --- the result of an action
-
-
-async def act_on_selected(browser: Browser, action: str, kind: str, *ids: str) -> httpx.Response:
-    """Press a button above a list, and that of the question which follows."""
-    address = f"/admin/selected/{kind}/{action}?{urlencode({'selected': ids}, doseq=True)}"
-    return await confirm(browser, await browser.get(address))
-
-
-async def test_selected_users_are_disabled_and_enabled_and_deleted_together(served: Served) -> None:
-    ids = [await served.user(name) for name in ("anna", "bert", "carl")]
-    await served.api().sign_in("bert", "anna's password")
-    browser = await served.sign_in_browser()
-
-    def enabled() -> list[bool]:
-        stored = {user.user_id: user for user in stored_users(served)}
-        return [id in stored and stored[id].enabled for id in ids]
-
-    offered = re.findall('formaction="([^"]*)"', (await browser.get(PEOPLE)).text)
-    assert offered[:3] == [f"/admin/selected/users/{action}" for action in ("enable", "disable", "delete")]
-    done = await act_on_selected(browser, "disable", "users", ids[0], ids[1], ids[0])
-    assert (done.status_code, done.headers["location"]) == (303, PEOPLE)
-    assert read_notice(await browser.follow(done)) == ["2 disabled.", "1 session ended."]
-    assert enabled() == [False, False, True]
-    await act_on_selected(browser, "enable", "users", ids[1])
-    assert enabled() == [False, True, True]
-    await act_on_selected(browser, "delete", "users", ids[1], ids[2], ids[1])
-    assert enabled() == [False, False, False]
-
-
-async def test_a_refused_record_stops_no_other_and_is_named_with_its_reason(served: Served) -> None:
-    for name in ("app", "shop"):
-        await served.client(name)
-    browser = await served.sign_in_browser()
-    done = await act_on_selected(browser, "delete", "clients", "app", "console", "nobody", "mobile", "shop")
-    said = read_notice(await browser.follow(done))
-    protected = "2 refused: console (console), mobile (mobile). A built-in client is protected."
-    assert sorted(said) == ["1 refused: nobody. Not found.", "2 deleted.", protected]
-    before = served.records()
-    refused = await act_on_selected(browser, "delete", "clients", "console", "nobody")
-    assert refused.status_code == 404, "of nothing that was done the question says why"
-    assert "1 refused: console (console)." in refused.text
-    assert served.records()[Table.CLIENT] == before[Table.CLIENT]
-
-
-async def test_who_is_out_of_reach_is_named_in_the_words_of_their_own_page(served: Served, api: Api) -> None:
-    anna, own = await served.user("anna"), (await api.succeed("GET", "/api/auth/me"))["id"]
-    clerk = await browser_of(served, Permission.USER_LIST, Permission.USER_UPDATE)
-    page = await clerk.follow(await act_on_selected(clerk, "disable", "users", own, anna))
-    done, refused = read_notice(page)
-    assert done == "1 disabled."
-    assert refused.startswith("1 refused: admin (admin). Only administrators with all of its permissions")
 
 
 async def test_the_visitor_is_the_last_to_whom_it_is_done(served: Served) -> None:
@@ -343,18 +257,3 @@ async def test_roles_are_given_after_a_proof_and_never_to_oneself_or_above_onese
     assert (roles["anna"], roles["clara"]) == (("clerk",), clara.role_ids)
     above = await confirm(clerk, await clerk.get(address), give="auditor")
     assert (above.status_code, "Only administrators with all of its permissions" in above.text) == (403, True)
-
-
-async def test_the_question_before_a_role_is_deleted_counts_holders(served: Served, browser: Browser) -> None:
-    await register_role(served, "clerk")
-    for name in ("anna", "bert"):
-        await served.user(name, roleIds=["clerk"])
-    question = await browser.get("/admin/roles/clerk/delete")
-    link = '<a href="/admin/people?roleIds=clerk">2 users have this role.'
-    assert link in question.text
-    refused = await browser.submit(question, to="/admin/roles/clerk/delete")
-    assert (refused.status_code, link in refused.text) == (409, True)
-    assert "still referenced" in refused.text
-    deleter = await browser_of(served, Permission.ROLE_LIST, Permission.ROLE_DELETE)
-    question = await deleter.get("/admin/roles/clerk/delete")
-    assert ("2 users have this role." in question.text, link in question.text) == (True, False)
