@@ -42,30 +42,6 @@ async def test_each_replay_that_ended_a_session_has_its_words(served: Served, br
         assert page.count(text) == 1, text
 
 
-@pytest.mark.parametrize(
-    "language, lines",
-    [
-        ("en", ("<li>Name: The App → Shop</li>", "<li>Enabled: yes → no</li>", "<li>Name: Clerk</li>")),
-        ("zh-CN", ("<li>名称：The App → Shop</li>", "<li>启用：是 → 否</li>", "<li>名称：Clerk</li>")),
-    ],
-)
-async def test_changes_stand_below_their_entry(served: Served, language: str, lines: tuple[str, ...]) -> None:
-    await served.tokens(await served.client())
-    root = await served.administrator()
-    await root.call("PUT", "/api/oauth/clients/app", json={"name": "Shop"})
-    await root.call("PUT", "/api/oauth/clients/app/enabled", json={"enabled": False})
-    await root.call("POST", "/api/iam/roles", json={"code": "clerk", "name": "Clerk"})
-    await root.call("DELETE", "/api/iam/roles/clerk")
-    browser = served.browser(**{"Accept-Language": language})
-    await browser.sign_in()
-
-    page = unescape((await browser.get("/admin/audit")).text)
-
-    assert [page.count(line) for line in lines] == [1, 1, 2]
-    [life] = {entry.session_id for entry in served.audit() if entry.kind == "code-used"}
-    assert lines[1] in (await browser.get(f"/admin/audit/sessions/{life}")).text
-
-
 @pytest.mark.parametrize("sees_machines", [False, True])
 async def test_every_link_to_a_life_leads_there(served: Served, sees_machines: bool) -> None:
     """Sessions of no user are for super administrators, the others for all who may read the trail."""
@@ -86,20 +62,6 @@ async def test_every_link_to_a_life_leads_there(served: Served, sees_machines: b
     [of_a_machine] = {entry.session_id for entry in served.audit() if entry.session_id and not entry.user_id}
     hidden = await browser.get(f"/admin/audit/sessions/{of_a_machine}")
     assert hidden.status_code == (200 if sees_machines else 404)
-
-
-async def test_sentences_of_a_history_are_in_the_zone_of_the_page(served: Served, browser: Browser) -> None:
-    app = await served.client()
-    pair = await served.tokens(app)
-    served.clock.wait(1)
-    await served.api().refresh(app, pair["refresh_token"])
-    served.clock.wait(31)
-    running, ended = "It is running until 2027-01-22 16:00:00.123", "First use: 2027-01-15 16:00:01.123"
-    for text in (running, ended):
-        listed = (await browser.get("/admin/audit?kind=session-started&clientId=app")).text
-        [address] = set(re.findall(r'href="(/admin/audit/sessions/[0-9a-f]+)[?"]', listed))
-        assert text in (await browser.get(address)).text
-        await served.api().refresh(app, pair["refresh_token"])
 
 
 async def test_people_are_named_and_found_by_their_names(served: Served, browser: Browser) -> None:
