@@ -84,7 +84,7 @@ def draw(
 ) -> Chart:
     """Return a chart of series that have a number for each period, with a line before the periods `marks`."""
     sums = [sum(each.numbers[place] for each in series) for place in range(len(periods))]
-    most = max(sums, default=0)
+    most = max(sums)
     most += most > 1 and most % 2  # the tick in the middle is a whole number
     bars = []
     for place, total in enumerate(sums):

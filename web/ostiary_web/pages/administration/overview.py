@@ -135,8 +135,7 @@ def _tiles(view: View, before: Counts) -> Iterator[Tile]:
         yield tile("ended", total(Metric.ENDED), entries(FactKind.SESSION_ENDED))
         yield tile("refreshed", total(Metric.REFRESHED), entries(FactKind.PAIR_ROTATED))
         yield tile("retried", total(Metric.RETRIED), entries(FactKind.PAIR_REPEATED))
-    refusals = total(Metric.REFUSED)
-    yield tile("refused", refusals, "#by-client" if refusals(totals) else None)
+    yield tile("refused", total(Metric.REFUSED), "#by-client" if view.found.clients else None)
 
 
 def _count_sign_ins(counts: Counts) -> int:
