@@ -85,7 +85,29 @@ async def _back_to_account(
 @account_pages.get(_SESSIONS, gate=SIGNED_IN)
 async def show_sessions(page: PageContext) -> Response:
     """Show the user's sessions in browsers and applications."""
-    return await _sessions(page)
+    context = page.request
+    asked = request.args.get("page", "")
+    number = int(asked) if _PAGE_NUMBER.fullmatch(asked) else 1
+    listing = Listing(
+        resource=ONLINE_USERS,
+        filters={"user_id": context.user.user_id, "kind": _SHOWN_KINDS},
+        page=number,
+        page_size=_SESSIONS_A_PAGE,
+    )
+    found = await context.query(lambda store, now: store.page(listing, now))
+    pages = max(1, -(-found.total // _SESSIONS_A_PAGE))
+    return await render(
+        page,
+        "sessions.html",
+        place=_SESSIONS,
+        sign_ins=[] if number > 1 else await list_sign_ins(context, _SIGN_INS_SHOWN),
+        sessions=found.items,
+        total=found.total,
+        number=number,
+        pages=pages,
+        before=f"{_SESSIONS}?page={min(number - 1, pages)}" if number > 1 else None,
+        after=f"{_SESSIONS}?page={number + 1}" if number < pages else None,
+    )
 
 
 @account_pages.get(_ELSEWHERE, gate=SIGNED_IN)
@@ -116,7 +138,7 @@ async def end_session(page: PageContext, session_id: str) -> Response:
     except RequestRefused as refusal:
         # A session that ended in the meantime is what the user asked for.
         if refusal.reply.why is not Why.NOT_FOUND:
-            return await _sessions(page, refusal.reply)
+            raise
     return page.redirect(_SESSIONS)
 
 
@@ -128,31 +150,4 @@ async def _account(page: PageContext, reply: Refused | None = None) -> Response:
         refused=reply,
         zones=zone_groups(page.zone.key),
         has_permissions=bool(page.request.account.permissions),
-    )
-
-
-async def _sessions(page: PageContext, reply: Refused | None = None) -> Response:
-    context = page.request
-    asked = request.args.get("page", "")
-    number = int(asked) if _PAGE_NUMBER.fullmatch(asked) else 1
-    listing = Listing(
-        resource=ONLINE_USERS,
-        filters={"user_id": context.user.user_id, "kind": _SHOWN_KINDS},
-        page=number,
-        page_size=_SESSIONS_A_PAGE,
-    )
-    found = await context.query(lambda store, now: store.page(listing, now))
-    pages = max(1, -(-found.total // _SESSIONS_A_PAGE))
-    return await render(
-        page,
-        "sessions.html",
-        place=_SESSIONS,
-        refused=reply,
-        sign_ins=[] if number > 1 else await list_sign_ins(context, _SIGN_INS_SHOWN),
-        sessions=found.items,
-        total=found.total,
-        number=number,
-        pages=pages,
-        before=f"{_SESSIONS}?page={min(number - 1, pages)}" if number > 1 else None,
-        after=f"{_SESSIONS}?page={number + 1}" if number < pages else None,
     )
