@@ -222,7 +222,7 @@ async def _sign_in_form(
         username=username,
         application=await _find_application(page, return_to),
         notice=page.text("page.recovered") if has_parameter("recovered") else None,
-        is_signed_out=has_parameter("signed_out") and reply is None,
+        is_signed_out=has_parameter("signed_out"),
         is_form_kept=bool(read_kept_cookie(TYPED)),
     )
 
