@@ -65,7 +65,7 @@ def encode_preview(preview: Preview, resource: Resource[Any, Any], rows: SheetRo
     shown = [
         PreviewedRow(
             row=number,
-            name=str(rows.by_number[number].get(naming) or ""),
+            name=str(rows.by_number[number][naming]),
             outcome=_outcome_of(facts),
             changes=encode_changes(change for fact in facts for change in fact.changes),
         )
