@@ -177,7 +177,7 @@ ROOMS: Final = {
         ("ostiary_web.application.resources", "ostiary_web.api.resources"),
         (
             *("tests/web/resources", "tests/web/online", "tests/web/audit/test_audit.py"),
-            *_tests("web", "single_permissions bad_fields"),
+            *_tests("web", "later_words single_permissions bad_fields"),
             *_tests("web/overview", "overview"),
             *_tests("web/pages", "audit_list"),
             _TRANSCRIPTS,

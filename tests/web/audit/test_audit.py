@@ -1,16 +1,19 @@
 """`/api/audit`: the events with their actors, and the explanation of a session."""
 
+from dataclasses import replace
 from typing import Any
 
 from ostiary_core.model.instant import iso_time
 from ostiary_core.model.permissions import Permission
 from ostiary_web.application.browsers import agent_name
+from ostiary_web.application.resources.audit import name_entries
 from ostiary_web.texts.en_us import LANGUAGE as ENGLISH
 from ostiary_web.texts.zh_cn import LANGUAGE as CHINESE
 from tests.support.callers import SOURCE, Api, Registered
 from tests.support.files import rows_of
 from tests.support.people import holder_of
 from tests.support.served import Served
+from tests.support.stores import origin
 
 EVENTS = "/api/audit/events"
 
@@ -97,6 +100,14 @@ async def test_a_change_says_each_field_before_and_after_and_no_whole_number(ser
     life = await root.succeed("GET", explain(session["sessionId"]))
     disabled = [{"field": "enabled", "before": True, "after": False}]
     assert [step["changes"] for step in life["steps"]] == [[], disabled]
+
+
+async def test_an_entry_of_an_earlier_release_is_named_by_what_it_has(served: Served, api: Api) -> None:
+    await served.client()
+    old = replace(served.audit()[-1], actor_name=None, client_id=None, session_id="one")
+    entries = [old, replace(old, session_id=None)]
+    named = await served.service.query(lambda store, now: name_entries(store, entries), origin())
+    assert [(each.actor_name, each.target) for each in named] == [("admin", "session:one"), ("admin", None)]
 
 
 # --- a session explained
