@@ -1,13 +1,18 @@
 """Users and roles have more than other records: passwords, reach, and a last administrator who must stay."""
 
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
 from structlog.testing import capture_logs
 
+from ostiary_core.events import Operator, RoleRegistered, UserRequested
+from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.permissions import Permission
+from ostiary_core.model.why import Why
+from ostiary_web.application.resources.users import make_role_change
 from tests.rows import row
 from tests.support.callers import Api, Browser, expect_refusal, expect_success, fields_of
 from tests.support.people import browser_of, holder_of
@@ -147,3 +152,15 @@ async def test_a_role_that_a_user_holds_cannot_be_deleted(served: Served, api: A
     [holder] = (await api.succeed("GET", USERS, params={"username": "holder"}))["items"]
     await api.succeed("PUT", f"{USERS}/{holder['id']}", {"roleIds": []})
     await api.succeed("DELETE", f"{ROLES}/role-of-holder")
+
+
+async def test_roles_that_another_gave_meanwhile_are_not_taken_away(served: Served) -> None:
+    for code in ("clerk", "reader"):
+        fields: dict[str, Any] = {"code": code, "name": code, "permissions": []}
+        await served.decide(RoleRegistered(caller=Operator(), fields=fields))
+    known = await served.decide(UserRequested(caller=Operator(), user_id=await served.user()))
+    context: Any = SimpleNamespace(caller=Operator())
+    changes = [make_role_change(context, known.user, [code], []) for code in ("clerk", "reader")]
+    given, refused = [await served.decide(change) for change in changes if change is not None]
+    assert given.user.role_ids == ("clerk",)
+    assert refused.faults == (FieldFault("roleIds", Why.CHANGED_MEANWHILE),)
