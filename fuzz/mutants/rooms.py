@@ -164,6 +164,7 @@ ROOMS: Final = {
             ),
             *_tests("web/attacks", "header_fields fixation redirects"),
             *_tests("web/account", "recovery personal_tokens"),
+            *_tests("web/pages", "forms notices typed"),
             *_tests_of(
                 "tests/web/test_malformed.py",
                 "a_body_that_is_no_json_object",
