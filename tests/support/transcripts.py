@@ -25,6 +25,7 @@ A line `> …` asks, the indented lines after it are the answer, and all others 
     > metrics PATTERN                  lines that a pattern finds in what Prometheus reads
     > wait SECONDS
     > milestone NAME                   that the store records, now
+    > state NAME=NUMBER …              what the store says of itself from now on
     > machine NAME                     that of the next commands, with its own database; `.` is the server's
     > file NAME TEXT                   beside the machines; a sheet (.xlsx) by its rows, as JSON
     > command [NAME=SETTING …] WORD … [< TYPED]      with << in place of < as if a person typed it
@@ -207,6 +208,10 @@ class Player:
                 return self._number("\n".join(re.findall(pattern, self._shown.text)))
             case ["milestone", name]:
                 self._served.store.record_milestone(Milestone(name), self._served.clock.now())
+            case ["state", *pairs]:
+                numbers = {name: int(number) for name, number in (pair.split("=") for pair in pairs)}
+                state = self._served.store.state
+                self._served.store.state = lambda: state()._replace(**numbers)
             case ["messages"]:
                 self._text = "\n".join(f"{each['phone']}: {each['text']}" for each in outbox(self._served))
                 return self._text
