@@ -5,12 +5,17 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import psycopg
 import pytest
 
-from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.audit import AuditEntry, audit_entries
+from ostiary_core.model.changes import FieldChange
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.reply import Done
 from ostiary_net.postgres import PostgreSQLStore, SchemaError
 from ostiary_net.postgres.schema import bring_up_to_date, known_migrations
 from ostiary_net.sql.columns import TABLES
@@ -183,3 +188,19 @@ def test_the_schema_has_the_columns_of_the_class(
         for column, (type_, null) in read_columns(kind).items()
     }
     assert columns[name] == expected
+
+
+def test_each_field_of_an_entry_is_kept_without_the_others(address: str) -> None:
+    [plain] = audit_entries([Decision(Done(), facts=(Fact(kind=FactKind.USER_CHANGED),))], [], START)
+    change = FieldChange(field="name", before="a", after="b")
+    alone: dict[str, Any] = {
+        "changes": (change,),
+        "actor_session_id": "s",
+        "actor_name": "n",
+        "earlier_user_agent": "e",
+    }
+    entries = [replace(plain, number=number, **{name: alone[name]}) for number, name in enumerate(alone, 1)]
+    with PostgreSQLStore(address) as store:
+        for entry in entries:
+            store.keep_entries([entry])
+        assert store.audit() == tuple(entries)

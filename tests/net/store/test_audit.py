@@ -29,14 +29,6 @@ def test_a_refusal_that_changes_nothing_and_housekeeping_are_not_kept(store: Con
     assert {entry.kind for entry in store.audit()[len(before) :]}.isdisjoint(NOT_KEPT)
 
 
-def test_a_replay_by_another_program_is_kept_with_the_name_of_the_first(store: ContractStore) -> None:
-    world = world_on(store)
-    pair = world.tokens()
-    for user_agent in ("first", "second"):
-        world.when(asks.refresh(world.basic(), pair, user_agent=user_agent))
-    assert (store.audit()[-1].user_agent, store.audit()[-1].earlier_user_agent) == ("second", "first")
-
-
 def test_changes_and_refusals_of_a_client_are_no_use_of_it(store: ContractStore) -> None:
     world = world_on(store)
     pair = world.tokens()
