@@ -6,7 +6,6 @@ early. The last primary has a head start: if only connections were cut, the othe
 save.
 """
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
@@ -44,7 +43,6 @@ class Hosts:
         `connect` is called in several threads, with the parameters of one host each. Raises the last host's
         error.
         """
-        until = time.monotonic() + seconds
         is_over = Event()
         answers: SimpleQueue[tuple[dict[str, str], C]] = SimpleQueue()
         errors: list[psycopg.Error] = []
@@ -55,7 +53,7 @@ class Hosts:
             if host in hosts_that_answered:
                 return
             pause = _FIRST_PAUSE_SECONDS
-            while not is_over.is_set() and time.monotonic() < until:
+            while not is_over.is_set():
                 try:
                     connection = connect(host)
                 except psycopg.Error as error:

@@ -1,18 +1,33 @@
 """How often a database is looked for, the reasons that are logged, and connections that are left."""
 
 import math
+import re
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
+from itertools import count
 from types import SimpleNamespace
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
+import trio
+from psycopg.conninfo import conninfo_to_dict
 from structlog.testing import capture_logs
 
 from ostiary_net.postgres import PostgreSQLStore, connection, connections
-from ostiary_net.postgres.connection import BoundedConnection, ConnectionDemand, ReasonLog, Timelines
+from ostiary_net.postgres.connection import (
+    BoundedConnection,
+    ConnectionDemand,
+    DatabaseStalled,
+    PrimarySearch,
+    ReasonLog,
+    Timelines,
+)
 from ostiary_net.postgres.connections import PrimaryConnections
+from ostiary_net.postgres.hosts import Hosts
+from ostiary_net.turns.ports import CommitUnconfirmed
 
 AWAY = "connection refused\n\tIs the server running?"
 
@@ -192,3 +207,108 @@ def test_a_connection_is_given_back_without_a_transaction_and_left_if_it_led_to_
         use()
     assert lent[0] is lent[1], "it was rolled back, and is lent again"
     assert len({*lent}) == 3, "none is lent again that led to a standby, or stood still"
+
+
+LONG, SHORT = "SELECT pg_sleep(8)", "SELECT pg_sleep(0.7)"
+
+
+def expect_end(operator: psycopg.Connection[Any]) -> None:
+    """Wait until the database executes the long statement no more, for much less than it takes."""
+    began = time.monotonic()
+    asked = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query = %s"
+    while operator.execute(asked, (LONG,)).fetchone() != (0,):
+        assert time.monotonic() - began < 4
+
+
+@pytest.mark.parametrize("hears", [True, False])
+def test_a_wait_ends_at_its_deadline_and_a_read_is_ended_in_the_database(
+    address: str, hears: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[float] = []
+
+    def be_deaf(made: BoundedConnection, *, timeout: float) -> None:
+        asked.append(timeout)
+        raise psycopg.OperationalError("no answer")
+
+    if not hears:
+        monkeypatch.setattr(BoundedConnection, "cancel_safe", be_deaf)
+    stalled = []
+    with PostgreSQLStore(address) as store, psycopg.connect(address, autocommit=True) as operator:
+        for is_reading in (True, False):
+            with store._connections.lend() as made:
+                made.deadline, made.ends_when_cancelled = time.monotonic() + 0.2, is_reading
+                with pytest.raises(DatabaseStalled):
+                    made.execute(LONG if hears and is_reading else SHORT)
+                stalled.append(made.has_stalled)
+                assert made.closed
+            if hears and is_reading:
+                expect_end(operator)
+        with store._connections.lend(time.monotonic() + 60) as made:
+            operator.execute("SELECT pg_terminate_backend(%s)", (made.info.backend_pid,))
+            with pytest.raises(psycopg.OperationalError) as lost:
+                made.execute("SELECT 1")
+            assert not isinstance(lost.value, DatabaseStalled)
+    assert stalled == [not hears, True]
+    assert asked == [0.3] * (not hears)
+
+
+async def test_a_read_ends_with_its_caller_and_a_turn_does_not(address: str) -> None:
+    with PostgreSQLStore(address) as store, psycopg.connect(address, autocommit=True) as operator:
+        for is_reading in (True, False):
+            with store._connections.lend(time.monotonic() + 60) as made:
+                made.ends_when_cancelled = is_reading
+                with trio.move_on_after(0.1):
+                    await trio.to_thread.run_sync(made.execute, LONG if is_reading else SHORT)
+                assert made.closed == is_reading
+            expect_end(operator)
+
+
+def test_only_a_warning_of_the_commit_itself_leaves_it_unconfirmed(address: str) -> None:
+    with PostgreSQLStore(address) as store, store._connections.lend() as made:
+        made.execute(
+            """
+            CREATE TABLE kept (level TEXT);
+            CREATE FUNCTION say() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                IF NEW.level = 'notice' THEN RAISE NOTICE 'nothing';
+                ELSE RAISE WARNING 'it may'; RAISE WARNING 'be lost'; END IF;
+                RETURN NULL;
+            END $$;
+            CREATE CONSTRAINT TRIGGER say AFTER INSERT ON kept DEFERRABLE INITIALLY DEFERRED
+                FOR EACH ROW EXECUTE FUNCTION say();
+            SET client_min_messages = notice;
+            BEGIN;
+            DO $$ BEGIN RAISE WARNING 'before the commit'; END $$;
+            INSERT INTO kept VALUES ('notice');
+            """
+        )
+        made.commit_confirmed()
+        made.execute("BEGIN; INSERT INTO kept VALUES ('warning')")
+        with pytest.raises(CommitUnconfirmed, match=r"^it may$"):
+            made.commit_confirmed()
+        made.rollback()
+        assert made.execute("SELECT count(*) FROM kept").fetchone() == (2,)
+
+
+@pytest.mark.parametrize(
+    "hosts, times, logged", [(1, 1, ["refused 0"]), (2, 1, []), (2, 99, [r"refused \d+"])]
+)
+def test_of_several_hosts_only_the_last_refusal_of_all_is_logged(
+    hosts: int, times: int, logged: list[str], address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect, number = psycopg.Connection.connect.__func__, count()  # type: ignore[attr-defined]
+
+    def refuse(kind: Any, *arguments: Any, **named: Any) -> Any:
+        if (place := next(number)) < times:
+            raise psycopg.OperationalError(f"refused {place}")
+        return connect(kind, *arguments, **named)
+
+    monkeypatch.setattr(psycopg.Connection, "connect", classmethod(refuse))
+    monkeypatch.setattr(connection, "CONNECT_SECONDS", 0.5)
+    place = urlsplit(address).netloc.rpartition("@")[2]
+    conninfo = address.replace(place, ",".join([place] * hosts), 1)
+    search = PrimarySearch(Hosts(conninfo_to_dict(conninfo)), None, lambda: None)
+    ends = nullcontext() if times == 1 else pytest.raises(psycopg.OperationalError)
+    with capture_logs() as log, search.demand.waiting(), ends:
+        BoundedConnection.connect(conninfo, search=search, autocommit=True).close()
+    assert len(log) == len(logged)
+    assert all(re.fullmatch(right, entry["reason"]) for right, entry in zip(logged, log, strict=True))
