@@ -176,6 +176,7 @@ def test_a_connection_has_its_settings_whatever_the_address_names(address: str) 
         assert {*PARAMETERS.split()} <= given
         assert (made.plans_once, made.is_pooled, made.prepare_threshold) == (True, False, 5)
         assert made.info.encoding == "utf-8"
+        assert made.timeline > 0 != made.database
     own = PostgreSQLStore(f"{address}&tcp_user_timeout=3000", prepares=False)
     with own as store, store._connections.lend() as made:
         assert made.info.get_parameters()["tcp_user_timeout"] == "3000"

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -17,7 +18,7 @@ from ostiary_core.model.decision import Decision
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.reply import Done
 from ostiary_net.postgres import PostgreSQLStore, SchemaError
-from ostiary_net.postgres.schema import bring_up_to_date, known_migrations
+from ostiary_net.postgres.schema import bring_up_to_date, is_distributed, known_migrations
 from ostiary_net.sql.columns import TABLES
 from ostiary_net.sql.migrations import Migration
 from tests.net.sqlite.test_file import read_columns
@@ -204,3 +205,18 @@ def test_each_field_of_an_entry_is_kept_without_the_others(address: str) -> None
         for entry in entries:
             store.keep_entries([entry])
         assert store.audit() == tuple(entries)
+
+
+@pytest.mark.parametrize(
+    "version, has_citus, expected",
+    [
+        ("PostgreSQL 15.4 (Debian)", False, False),
+        ("PostgreSQL 15.4 (Debian)", True, True),
+        ("PostgreSQL 11.2-YB-2.19.0.0-b0", False, True),
+        ("CockroachDB CCL v23.1.0", False, True),
+    ],
+)
+def test_an_engine_that_spreads_its_tables_is_known(version: str, has_citus: bool, expected: bool) -> None:
+    told = SimpleNamespace(fetchall=lambda: [(version, has_citus)])
+    engine: Any = SimpleNamespace(execute=lambda statement: told)
+    assert is_distributed(engine) == expected
