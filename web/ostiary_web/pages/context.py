@@ -383,7 +383,7 @@ async def render(
     if page.typed:
         body = fill_form(body, page.typed, page.text("page.filled_again"))
     status = 200 if why is None else MEANINGS[why].status
-    response = Response(body, status, content_type="text/html; charset=utf-8")
+    response = Response(body, status)
     if reply is not None and reply.wait_seconds is not None:
         response.headers["Retry-After"] = str(reply.wait_seconds)
     response.headers["Cache-Control"] = "no-store"

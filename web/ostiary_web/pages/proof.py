@@ -30,8 +30,8 @@ async def take_proof(page: PageContext) -> Refused | None:
     if not proof or account is None or account.user is None:
         return None
     try:
-        is_code = page.proof_name == "code"
-        await prove_identity(page.request, None if is_code else proof, proof if is_code else None)
+        # The rules look at the one that proves this user.
+        await prove_identity(page.request, proof, proof)
     except RequestRefused as refusal:
         return refusal.reply
     page.request.account_known = replace(account, must_prove_identity=False)
