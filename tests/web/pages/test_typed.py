@@ -114,6 +114,7 @@ async def ask_for_chinese(browser: Browser, **typed: str) -> httpx.Response:
 async def test_another_language_keeps_what_was_typed(served: Served, browser: Browser) -> None:
     page = await browser.follow(await ask_for_chinese(browser, **TYPED))
     assert 'lang="zh-CN"' in page.text[:200]
+    assert all(text in page.text for text in ("<!doctype html>", '<path class="door"'))
     assert {name: fields_on(page)[name] for name in TYPED} == {**TYPED, "password": ""}
     browser = await served.sign_in_browser()
     forged = await ask_for_chinese(browser, form_token="x", **TYPED)

@@ -110,9 +110,6 @@ class _Filler(HTMLParser):
     def handle_charref(self, name: str) -> None:
         self._keep(f"&#{name};")
 
-    def handle_comment(self, data: str) -> None:
-        self.parts.append(f"<!--{data}-->")
-
     def handle_decl(self, decl: str) -> None:
         self.parts.append(f"<!{decl}>")
 
@@ -120,7 +117,4 @@ class _Filler(HTMLParser):
 def _set(tag: str, attribute: str, is_set: bool) -> str:
     """Return a start tag with an attribute of ours, or without it, in place of the one it has."""
     bare = re.sub(_ATTRIBUTE.format(name=attribute.partition("=")[0]), "", tag)
-    if not is_set:
-        return bare
-    end = "/>" if bare.endswith("/>") else ">"
-    return f"{bare.removesuffix(end)} {attribute}{end}"
+    return f"{bare.removesuffix('>')} {attribute}>" if is_set else bare
