@@ -70,7 +70,6 @@ async def show_list(
         faults=[*asked.left_out, *(f"{fault.path}: {field_text(fault, page.language)}" for fault in faults)],
         notice=notice,
         list_page=list_page,
-        query=urlencode(asked.arguments, doseq=True),
         heading=page.text(list_page.heading),
         lead=page.text(f"{list_page.heading}_lead"),
         none=page.text(f"{list_page.heading}_none"),
