@@ -258,6 +258,7 @@ ROOMS: Final = {
             *_tests("web", "consent_page gate single_permissions browser_session third_language"),
             *_tests("web/attacks", "markup redirects"),
             *_tests("web/resources", "import_runs people clients"),
+            *_tests_of("tests/web/test_later_words.py", "what_an_administrator_did_not_touch_is_kept"),
             _TRANSCRIPTS,
         ),
         may_survive=0.35,

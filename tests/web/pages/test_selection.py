@@ -109,22 +109,22 @@ async def test_what_is_ticked_stays_selected_from_page_to_page(served: Served, b
 
 
 async def test_all_that_match_are_asked_about_by_number_and_done(served: Served, browser: Browser) -> None:
-    ids = await register_crowd(served, 130)
+    ids = await register_crowd(served, 510)
     await served.api().sign_in("someone", "anna's password")
     page = await browser.get(f"{PEOPLE}?q=crowd")
-    assert "All 130 that match" in page.text
+    assert "All 510 that match" in page.text
     question = await press(browser, page, "all=1&page=1", to="/admin/selected/users/disable")
-    assert "Disable: all 130 that match" in question.text
+    assert "Disable: all 510 that match" in question.text
     assert "<li>Search: crowd</li>" in question.text
-    assert "and 120 more" in question.text
+    assert "and 500 more" in question.text
     page = await browser.follow(await confirm(browser, question))
-    assert read_notice(page) == ["130 disabled."]
+    assert read_notice(page) == ["510 disabled."]
     assert count_enabled(served) == 0
     trail = [entry for entry in served.audit() if entry.kind is FactKind.USER_DISABLED]
     assert {entry.user_id for entry in trail} == {*ids}
     again = await press(browser, page, "all=1&page=1", to="/admin/selected/users/disable")
     page = await browser.follow(await confirm(browser, again))
-    assert read_notice(page) == ["0 disabled.", "130 were so already."]
+    assert read_notice(page) == ["0 disabled.", "510 were so already."]
 
 
 async def test_what_matches_is_judged_again_when_it_is_done(served: Served, browser: Browser) -> None:
@@ -200,6 +200,16 @@ async def test_no_more_are_selected_than_an_address_holds(served: Served, browse
     assert "Disable: 200 selected" in question.text
     assert "Only the first 200 are taken" in question.text
     assert "200 selected" in (await browser.get(f"{PEOPLE}?{urlencode({'selected': ids}, doseq=True)}")).text
+
+
+async def test_no_more_are_taken_at_once_than_an_action_is_done_to(served: Served, browser: Browser) -> None:
+    await register_crowd(served, 2_000)
+    address = "/admin/selected/users/disable?all=1"
+    assert "Disable: all 2000 that match" in (exactly := await browser.get(f"{address}&q=crowd")).text
+    assert "At most" not in exactly.text
+    more = (await browser.get(address)).text
+    assert "Disable: all 2000 that match" in more
+    assert "2002 match. At most 2000 are taken at once" in more
 
 
 @pytest.mark.parametrize("query", ["all=1&createdAtFrom=yesterday", "all=1&nonsense=1"])
