@@ -337,7 +337,7 @@ class Player:
             return self._numbers.setdefault(found[0], f"{kind}{count + 1}")
 
         varied = (
-            *((r"(/static/[\w-]+)\.[0-9a-f]+\.", r"\1."), ('("version": )".*"', r"\1…")),
+            *((r"(/static/[\w-]+)\.[0-9a-f]+\.", r"\1."), ('("version": )"[^"]*"', r"\1…")),
             *((f"(?m)^{re.escape(version('ostiary'))}$", "…"), ("(name=kept value=)[^>]+", r"\1…")),
             (r"(python-httpx.)[\d.]*\d", r"\1…"),
         )
