@@ -152,11 +152,19 @@ def mutate_tree(mutant: Mutant) -> ast.Module:
 
 
 def _keep_names(tree: ast.Module, node: ast.AST) -> None:
-    """Keep the names that a change removes, `super` included: the new code needs all cells of the old."""
-    around = [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and node in ast.walk(each)]
-    names = sorted({each.id for each in ast.walk(node) if isinstance(each, ast.Name)})
+    """Keep the names that a change removes, `super` included: the new code needs all cells of the old.
+
+    Not those of a comprehension's own variables, which outside of it are others.
+    """
+    functions = (each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
+    around = [each for each in functions if node in ast.walk(each)]
+    inner = [
+        each.target for one in around[-1:] for each in ast.walk(one) if isinstance(each, ast.comprehension)
+    ]
+    own = {each.id for target in inner for each in ast.walk(target) if isinstance(each, ast.Name)}
+    names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)} - own
     if names and (len(around) > 1 or "super" in names):
-        unused = [ast.Expr(ast.Name(name, ast.Load())) for name in names]
+        unused = [ast.Expr(ast.Name(name, ast.Load())) for name in sorted(names)]
         around[-1].body.append(ast.If(ast.Constant(False), list(unused), []))
 
 
