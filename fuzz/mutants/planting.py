@@ -21,7 +21,7 @@ names, calls = set(sys.argv[1:]), set()
 def note(frame, event, _):
     module = frame.f_globals.get("__name__")
     if event == "call" and module in names:
-        calls.add((module, frame.f_code.co_qualname))
+        calls.add((module, frame.f_code.co_qualname.replace(".<locals>", "")))
 sys.setprofile(note)
 for name in names:
     importlib.import_module(name)

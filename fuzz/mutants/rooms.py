@@ -274,6 +274,8 @@ ROOMS: Final = {
         (
             *_tests("web/command_line", "apply commands follow import last_line"),
             *_tests("web/operations", "backup check copy upkeep"),
+            *_tests_of("tests/web/operations/test_storage.py", "old_databases_wait_for_migration"),
+            *_tests_of("tests/web/test_third_language.py", "a_third_language_is_spoken_on_the_command_line"),
             _TRANSCRIPTS,
         ),
         may_survive=0.2,

@@ -34,7 +34,7 @@ A line `> …` asks, the indented lines after it are the answer, and all others 
 
 Identifiers and bearer values are numbered by their first appearance (`ID1`, `TOKEN1`), and may be asked with.
 Commands are those of the operator `ops`, at the server's time. `FOLDER` is the folder of the machines and
-files; what is typed or in a file may have escapes, as `\\n`.
+files; what is typed or in a file may have escapes, as `\\n`. An empty line that a command prints is a dot.
 """
 
 import json
@@ -230,7 +230,7 @@ class Player:
                 return self._text
             case ["command", *words]:
                 ran = await trio.to_thread.run_sync(self._run, words)
-                said = f"exit {ran.exit_code}\n{ran.out}{ran.err}"
+                said = f"exit {ran.exit_code}\n{ran.out}{ran.err}".rstrip("\n").replace("\n\n", "\n.\n")
                 self._text = said.replace(str(self._folder), "FOLDER")
                 return self._number(self._text)
             case _:

@@ -1,5 +1,6 @@
 """`ostiary client …` and `ostiary user …`: passwords, changes and failures meanwhile, the audit trail."""
 
+import errno
 import json
 import os
 import pty
@@ -16,7 +17,10 @@ from ostiary_core.events import ClientSecretReset, Event, UserChanged, UserReque
 from ostiary_core.model.reply import Reply
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.turn_queue import TurnFailed
+from ostiary_web import streams
+from ostiary_web.cli import audit
 from ostiary_web.cli.context import OPERATOR, CommandContext
+from ostiary_web.streams import OutputFailed
 from tests.support.processes import Machine
 
 
@@ -85,6 +89,50 @@ def test_results_before_a_failure_are_printed(machine: Machine, monkeypatch: pyt
     [reset] = json.loads(ran.out)["items"]
     assert (reset["clientId"], len(reset["secret"])) == ("one", 43)
     assert (ran.exit_code, ran.err.startswith("ostiary: the store could not be used")) == (1, True)
+    assert machine.run("client", "reset-secret", "two", "one", "--json").out == "", "nothing was done"
+
+
+@pytest.mark.parametrize(
+    "words, draw_again",
+    [
+        ("client create app --grant client_credentials", ["client reset-secret app"]),
+        (
+            "user reset-password anna admin --draw-password",
+            [f"user reset-password {name} --draw-password" for name in ("anna", "admin")],
+        ),
+        ("user create bert --draw-password", ["user reset-password bert --draw-password"]),
+        ("apply declared.toml", ["client reset-secret declared"]),
+        ("user create bert", []),
+        ("user reset-password anna", []),
+        ("client list", []),
+    ],
+)
+def test_how_to_draw_what_could_not_be_printed_is_said(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, draw_again: list[str]
+) -> None:
+    machine.script("user", "create", "anna", "--draw-password")
+    (tmp_path / "declared.toml").write_text(
+        '[clients.declared]\nname = "x"\ngrantTypes = ["client_credentials"]\n'
+    )
+
+    def fail(text: object) -> None:
+        raise OutputFailed(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+
+    monkeypatch.setattr(streams, "_print", fail)
+    ran = machine.run(
+        *words.replace("declared.toml", str(tmp_path / "declared.toml")).split(), stdin="a password\n"
+    )
+    first, *commands = ran.err.splitlines()
+    assert (ran.exit_code, "No space left on device" in first) == (1, True)
+    assert commands == [f"  ostiary {each}" for each in draw_again]
+
+
+def test_a_trail_is_exported_in_pieces(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.client()
+    whole = machine.run("audit", "export").out
+    monkeypatch.setattr(audit, "_AT_A_TIME", 1)
+    assert machine.run("audit", "export").out == whole
+    assert whole.count("\n") > 1
 
 
 def test_a_command_is_in_the_audit_trail_without_a_request(machine: Machine, tmp_path: Path) -> None:

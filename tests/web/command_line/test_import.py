@@ -7,7 +7,9 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
 
 from ostiary_net.runtime.passwords import Passwords
@@ -77,29 +79,40 @@ def test_users_are_imported_with_passwords_all_or_none(machine: Machine, tmp_pat
 def test_bad_rows_are_never_hashed(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows at fault are refused before any password is hashed."""
     hashed = []
+    machine.environment["PASSWORD_HASHING_THREADS"] = "3"
 
     async def hash_nothing(self: Passwords, password: str, *, may_be_refused: bool = True) -> str:
+        assert self.line.places == 3
         hashed.append(password)
         return BCRYPT
 
     monkeypatch.setattr(Passwords, "hash", hash_nothing)
     file = tmp_path / "people.csv"
-    rows = [f"user{number},User,correct horse battery" for number in range(30)]
+    rows = [f"user{number},User,correct horse battery" for number in range(51)]
     more = ["user0,Twice,correct horse battery", "a/b,No name,short"]
     file.write_text("\n".join(["username,name,password", *rows, *more, ""]))
     ran = machine.run("user", "import", str(file))
     assert (ran.exit_code, hashed) == (1, [])
-    places = [line.partition(",")[0].strip() for line in ran.err.splitlines()[1:]]
-    assert places == ["Row 32", "Row 33", "Row 33", "--mode upsert changes the users that exist already."]
+    places = [line.partition(",")[0].strip() for line in ran.err.splitlines()[2:]]
+    assert places == ["Row 53", "Row 54", "Row 54", "--mode upsert changes the users that exist already."]
 
     file.write_text("\n".join(["username,name,password", *rows, ""]))
-    assert machine.script("user", "import", str(file))["created"] == len(hashed) == 30
+    bars, make_bar = list[Any](), click.progressbar
+
+    def make_and_keep(**options: Any) -> Any:
+        bars.append(make_bar(**options))
+        return bars[-1]
+
+    monkeypatch.setattr(click, "progressbar", make_and_keep)
     ran = machine.run("user", "import", str(file))
-    said = ran.err.splitlines()
-    assert (ran.exit_code, len(hashed), said[0]) == (1, 30, "ostiary: A0409 That is already taken.")
+    assert (ran.lines[0].split(), ran.err.split(), len(hashed)) == (["Registered", "51"], ["Preparing"], 51)
+    assert bars[0].pos == 51
+    ran = machine.run("user", "import", str(file))
+    said = ran.err.splitlines()[1:]
+    assert (ran.exit_code, len(hashed), said[0]) == (1, 51, "ostiary: A0409 That is already taken.")
     assert [line.partition(",")[0] for line in said[1:21]] == [f"  Row {number}" for number in range(2, 22)]
-    assert said[21:] == ["  10 more", "--mode upsert changes the users that exist already."]
-    assert len(machine.run("user", "import", str(file), "--json").expect_refusal("A0409")["errors"]) == 30
+    assert said[21:] == ["  31 more", "--mode upsert changes the users that exist already."]
+    assert len(machine.run("user", "import", str(file), "--json").expect_refusal("A0409")["errors"]) == 51
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "xlsx"])

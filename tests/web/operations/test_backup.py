@@ -22,6 +22,8 @@ import pytest
 
 from ostiary_net.observability.summaries import Milestone
 from ostiary_net.sqlite import SQLiteStore
+from ostiary_net.sqlite.compacting import compact as compact_file
+from ostiary_web.cli import backup
 from tests.net.sqlite.disk import Disk
 from tests.support import asks
 from tests.support.files import without_links
@@ -352,16 +354,25 @@ def erase_much(path: Path) -> None:
     connection.close()
 
 
-def test_a_file_is_made_small_if_no_process_uses_it(machine: Machine, tmp_path: Path) -> None:
+def test_a_file_is_made_small_if_no_process_uses_it(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file, secret = tmp_path / "here" / "ostiary.db", machine.client()
     erase_much(file)
-    before = file.stat().st_size
+    before, beside = file.stat().st_size, list[str]()
+
+    def compact(path: Path) -> tuple[int, int]:
+        beside.append(os.environ["SQLITE_TMPDIR"])
+        return compact_file(path)
+
+    monkeypatch.setattr(backup, "compact_file", compact)
     with machine.serving() as address:
         live = token(address, secret)
         ran = machine.run("compact")
         assert (ran.exit_code, ran.out, "is in use: stop the server" in ran.err) == (1, "", True)
         assert is_active(address, secret, live)
     made = machine.script("compact")
+    assert beside == [str(file.parent)] * 2, "what SQLite needs meanwhile is where the file is"
     after = file.stat().st_size
     assert made == {"bytes": after, "gained": made["gained"]}
     assert made["gained"] > 4_000_000 > before - after - made["gained"]

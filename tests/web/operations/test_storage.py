@@ -182,6 +182,8 @@ def test_old_databases_wait_for_migration(kind: str, tmp_path: Path, monkeypatch
         machine = Machine(tmp_path, DATABASE_URL=url)
         assert machine.run("migrate").exit_code == 0
         before = read_version(url)
+        if kind == "sqlite":
+            machine.script("backup", str(tmp_path / "backup"))
         for module in ("sqlite", "postgres"):
             monkeypatch.setattr(f"ostiary_net.{module}.schema.read_migrations", steps_of_the_release_behind)
         (tmp_path / "declared.toml").write_text("")
@@ -193,6 +195,10 @@ def test_old_databases_wait_for_migration(kind: str, tmp_path: Path, monkeypatch
         assert machine.run("migrate").exit_code == 0
         assert read_version(url) == before + 1
         assert machine.run("client", "list").exit_code == 0
+        if kind == "sqlite":
+            there = Machine(tmp_path / "there")
+            assert there.script("restore", str(tmp_path / "backup"))["ended"] > 0
+            assert read_version(f"sqlite:///{tmp_path}/there/ostiary.db") == before + 1
 
 
 def steps_of_the_release_behind(package: str) -> tuple[Migration, ...]:

@@ -148,7 +148,7 @@ def run(
     it could not be started again.
     """
     if settings is None:
-        spoken = spoken_languages(click.get_current_context(silent=True))
+        spoken = spoken_languages(click.get_current_context())
         settings = replace(load_settings_or_exit(os.environ), languages=spoken)
     return trio.run(_in_context, settings, opening, work)
 

@@ -163,11 +163,13 @@ def option_of(path: str) -> str:
     for parameter in context.command.params:
         if parameter.name == name:
             is_option = isinstance(parameter, click.Option)
-            option = max(parameter.opts, key=len) if is_option else parameter.make_metavar(context)
-            values = context.params.get(name)
-            if isinstance(values, tuple) and place.isdecimal() and int(place) < len(values):
-                return f"{option} {values[int(place)]}"
-            return option
+            [option] = parameter.opts if is_option else [parameter.make_metavar(context)]
+            given = context.params.get(name)
+            # An empty one was only there for an empty list, and is not in the field.
+            values = [each for each in given if each] if isinstance(given, tuple) else []
+            return (
+                f"{option} {values[int(place)]}" if place.isdecimal() and int(place) < len(values) else option
+            )
     return path
 
 
