@@ -19,6 +19,7 @@ from typing import Any
 import apsw
 import psycopg
 import pytest
+from click.testing import BytesIOCopy
 
 from ostiary_net.observability.summaries import Milestone
 from ostiary_net.sqlite import SQLiteStore
@@ -125,8 +126,11 @@ def test_what_was_alive_in_a_backup_is_dead_once_it_is_restored(machine: Machine
     with machine.serving() as address:
         old = token(address, secret)
         machine.script("backup", str(file))
-    elsewhere = Machine(tmp_path / "there")
+    elsewhere, mark = Machine(tmp_path / "there"), tmp_path / "there" / "database-mark.json"
+    mark.parent.mkdir()
+    mark.touch()
     assert elsewhere.script("restore", str(file))["ended"] == 3, "its client, and the backend's own two"
+    assert not mark.exists(), "the database is accepted as it is"
     with elsewhere.serving() as address:
         assert not is_active(address, secret, old)
         assert is_active(address, secret, token(address, secret))
@@ -340,6 +344,8 @@ def test_a_backup_goes_to_standard_output_whole_and_leaves_no_file(
     with elsewhere.serving() as address:
         assert is_active(address, secret, before)
     refuse(Machine(tmp_path / "nowhere"), "backup", Path("-"), "there is no database")
+    monkeypatch.setattr(BytesIOCopy, "isatty", lambda stream: True, raising=False)
+    refuse(machine, "backup", Path("-"), "standard output is a terminal")
 
 
 # --- made small

@@ -13,7 +13,7 @@ from typing import Final
 import click
 
 from ostiary_net.runtime.system import SystemClock
-from ostiary_net.sql.migrations import Opening, SchemaError
+from ostiary_net.sql.migrations import Opening
 from ostiary_net.sqlite.backup import (
     BackupError,
     back_up,
@@ -56,7 +56,7 @@ def backup(printer: Printer, file: Path) -> None:
         size = 0 if is_streamed else back_up(database, file)
         if is_streamed:
             _stream_backup(database)
-    except (BackupError, SchemaError) as error:
+    except BackupError as error:
         exit_with(error)
     record_backup(database, SystemClock().now())
     if not is_streamed:
@@ -117,7 +117,7 @@ def compact(printer: Printer) -> None:
     os.environ.setdefault("SQLITE_TMPDIR", str(database.parent.absolute()))
     try:
         size, gained = compact_file(database)
-    except (CompactError, FileInUse, SchemaError) as error:
+    except (CompactError, FileInUse) as error:
         exit_with(error)
     printer.record({"bytes": size, "gained": gained}, _COMPACTED)
 
@@ -148,7 +148,7 @@ def restore(printer: Printer, file: Path, keep_sessions: bool) -> None:
     try:
         with _receive(file, database) as whole:
             size = restore_file(whole, database, None if keep_sessions else end_in)
-    except (BackupError, SchemaError) as error:
+    except BackupError as error:
         exit_with(error)
     printer.record({"file": str(database), "bytes": size, "ended": ended}, _RESTORED)
 

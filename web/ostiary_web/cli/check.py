@@ -36,7 +36,7 @@ def check(printer: Printer, live: bool) -> None:
     findings = run(find)
     if live:
         findings += run(ask_live)
-    worst = max((list(Level).index(each.level) for each in findings), default=0)
+    worst = max(list(Level).index(each.level) for each in findings)
     if printer.for_scripts:
         listed = [
             {"level": each.level.value, "about": each.about, "text": printer.text(each.key, **each.values)}

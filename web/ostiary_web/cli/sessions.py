@@ -14,10 +14,7 @@ from ostiary_web.cli.names import Names, act_on_each, with_names
 from ostiary_web.cli.printing import Labels, Printer, columns, with_printer
 from ostiary_web.cli.record_commands import add_list
 
-_SHOWN: Final = columns(
-    RUNNING_SESSIONS,
-    *(field.name for field in RUNNING_SESSIONS.fields if not field.is_filter_only),
-)
+_SHOWN: Final = columns(RUNNING_SESSIONS, *(field.name for field in RUNNING_SESSIONS.fields))
 _LISTED: Final = columns(RUNNING_SESSIONS, "id", "kind", "username", "clientId", "ip", "lastSeenAt")
 _ENDED: Final[Labels] = {**columns(RUNNING_SESSIONS, "id"), "ended": "command.ended"}
 
