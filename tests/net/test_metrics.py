@@ -1,7 +1,11 @@
 """Metrics: each event is counted once, by its known name, and Prometheus can read the page."""
 
+import os
 import re
+import resource
 import time
+from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 import trio
@@ -125,6 +129,22 @@ def test_a_histogram_counts_each_value_in_every_bucket_it_fits(values: list[floa
         histogram.observe(value)
     upto = [sum(histogram.counts[: place + 1]) for place in range(4)]
     assert upto == [*(sum(value <= bound for value in values) for bound in (0.5, 1, 10)), len(values)]
+
+
+def test_what_the_process_uses_is_what_the_system_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    used = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    found = samples(Metrics())
+    assert found["process_resident_memory_bytes"] == pytest.approx(used, rel=0.1)
+    assert found["process_open_fds"] == len(os.listdir("/proc/self/fd"))
+    assert found["process_max_fds"] == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    assert found["process_cpu_seconds_total"] == pytest.approx(time.process_time(), abs=0.5)
+    assert found["process_start_time_seconds"] == pytest.approx(time.time(), abs=60)
+    assert found[f'ostiary_build_info{{version="{version("ostiary")}"}}'] == 1
+    for nothing in (b"", b"1 x"):
+        monkeypatch.setattr(Path, "read_bytes", lambda _, said=nothing: said)
+        assert not {"process_resident_memory_bytes", "process_open_fds", "process_max_fds"} & {
+            *samples(Metrics())
+        }
 
 
 # --- the address of the metrics

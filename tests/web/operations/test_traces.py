@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from fuzz.processes.connection import Connection
 from fuzz.processes.server import ADMIN_PASSWORD, ROOT, Server
@@ -35,7 +36,7 @@ from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import open_turns
 from tests.net.postgres.load import Desk
 from tests.support.processes import ForkedServer
-from tests.support.stores import HandClock, PlainStore, registration_of
+from tests.support.stores import HandClock, PlainStore, origin, registration_of
 
 PATIENCE_SECONDS = 30.0
 TOKEN, INTROSPECT = "/api/oauth2/token", "/api/oauth2/introspect"
@@ -55,6 +56,8 @@ class Seen(NamedTuple):
     parent_id: str
     failed: bool
     attributes: dict[str, Any]
+    kind: int
+    nanoseconds: int
 
 
 class Collector(ThreadingHTTPServer):
@@ -79,7 +82,9 @@ class Collector(ThreadingHTTPServer):
                     trace_id, span_id, parent_id = span.trace_id, span.span_id, span.parent_span_id
                     ids = trace_id.hex(), span_id.hex(), parent_id.hex()
                     failed = span.status.code == span.status.STATUS_CODE_ERROR
-                    self.spans.append(Seen(span.name, *ids, failed, read_attributes(span.attributes)))
+                    took = span.end_time_unix_nano - span.start_time_unix_nano
+                    about = read_attributes(span.attributes)
+                    self.spans.append(Seen(span.name, *ids, failed, about, span.kind, took))
 
     def await_span(self, is_it: Callable[[Seen], bool]) -> Seen:
         """Wait for a span that `is_it` accepts, and return it."""
@@ -214,13 +219,19 @@ async def test_a_wrong_traceparent_counts_as_none(
     trace_id = SeededEntropy(str(values)).draw()[:16].hex()
     async with open_spans(f"{collector.address}/") as spans:
         spans.begin_request(trace_id, "BREW", [(b"tracestate", b"a=b"), *fields])
+        spans.record_turn("read", [None, origin("f" * 32), origin(trace_id)], 2.5)
         spans.end_request(trace_id)
     span = collector.await_span(lambda each: each.attributes.get("ostiary.trace_id") == trace_id)
     assert (span.name, span.attributes["http.request.method"]) == ("_OTHER", "_OTHER")
     caller = (CALLERS_TRACE, CALLERS_SPAN) if is_right else (trace_id, "")
     assert (span.trace_id, span.parent_id) == caller
+    [turn] = [each for each in collector.spans if each.parent_id == span.span_id]
+    assert (turn.name, turn.trace_id, turn.nanoseconds) == ("turn read", span.trace_id, 2_500_000_000)
+    assert turn.attributes == {"ostiary.turn.queue": "read", "ostiary.turn.events": 3}
+    assert (span.kind, turn.kind) == (Span.SPAN_KIND_SERVER, Span.SPAN_KIND_INTERNAL)
     said = collector.resources[-1]
-    assert (said["service.version"], said["process.pid"]) == (version("ostiary"), os.getpid())
+    described = (said["service.name"], said["service.version"], said["process.pid"])
+    assert described == ("ostiary", version("ostiary"), os.getpid())
 
 
 async def test_spans_have_reasons_and_routes(server: Server, desk: Desk, collector: Collector) -> None:
