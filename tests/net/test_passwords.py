@@ -214,6 +214,11 @@ async def test_foreign_times_are_forgotten_in_an_hour_or_without_hashes(autojump
     assert await timed.wait(None, 0.25) == 0.25
     await trio.sleep(60 * 60)
     assert await timed.wait(None, 0.25) == 0
+    await timed.wait(FOREIGN, 1)
+    timed.passwords.line.places = 0  # so that all are refused who may be
+    with trio.move_on_after(60) as waiting:
+        await timed.passwords.forget_foreign(is_left)
+    assert waiting.cancelled_caught
 
 
 def encode(content: bytes) -> str:
