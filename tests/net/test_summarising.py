@@ -79,6 +79,13 @@ def test_a_retry_counts_under_the_least_bound_of_its_delay(late_ms: int, most: i
     }
 
 
+def test_what_an_entry_does_not_say_counts_as_none() -> None:
+    for earlier_at in (None, Instant(START + 5)):
+        fact = Fact(kind=FactKind.PAIR_REPEATED, earlier_at=earlier_at)
+        assert tally(fact) == {(Metric.RETRIED, "1", ""): Tally(1, 0, 0)}
+    assert tally(Fact(kind=FactKind.SESSION_ENDED)) == {(Metric.ENDED, "", ""): Tally(1)}
+
+
 @pytest.mark.parametrize("kind", [*USER_ENDINGS, *CLIENT_ENDINGS, *CONSENT_ENDINGS])
 def test_what_ends_sessions_together_counts_once(kind: FactKind) -> None:
     assert tally(Fact(kind=kind)) == {(Metric.ENDED_TOGETHER, kind.value, ""): Tally(1)}
