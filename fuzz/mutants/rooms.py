@@ -213,7 +213,6 @@ ROOMS: Final = {
             ),
             _TRANSCRIPTS,
         ),
-        may_survive=0.2,
     ),
     "api": Room(
         (
