@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 from ostiary_core.http.endpoint import PendingRequest
 from ostiary_core.throttling.rate_windows import RateWindows
 from ostiary_net.front_door import patch_hypercorn
+from ostiary_net.observability.request_ids import REQUEST_IDS
 from ostiary_web.http import security_headers
 from ostiary_web.http.context import RequestContext
 from ostiary_web.pages import context
@@ -151,3 +152,4 @@ async def test_the_log_has_what_a_trusted_proxy_calls_a_request(
         assert named == [logged] * 4
         await api.get("/api/oauth2/userinfo")
         assert "request_id" not in capsys.readouterr().err
+        assert vars(REQUEST_IDS) == {"_by_trace_id": {}}, "an id is forgotten with its request"
