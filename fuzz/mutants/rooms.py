@@ -279,9 +279,7 @@ ROOMS: Final = {
         ),
         may_survive=0.2,
     ),
-    "imports": Room(
-        ("ostiary_web.server.import_runs",), _tests("web/resources", "import_runs"), may_survive=0.05
-    ),
+    "imports": Room(("ostiary_web.server.import_runs",), _tests("web/resources", "import_runs")),
     "sheets": Room(
         # The parts that read a sheet in a process of their own are tested there.
         _modules("ostiary_web.sheets", "book cells csv_reading numbers parsing reading"),
