@@ -68,10 +68,10 @@ class PageRoutes(GatedRoutes):
                         page.require_own_form()
                     except RequestRefused as refusal:
                         return await render(page, "expired.html", refused=refusal.reply)
-                page.request.may_ask_for_proof = not gate.is_open
-                wrong = await take_proof(page)
-                if wrong is not None:
-                    return await ask_for_proof(page, wrong)
+                    page.request.may_ask_for_proof = True
+                    wrong = await take_proof(page)
+                    if wrong is not None:
+                        return await ask_for_proof(page, wrong)
             try:
                 answer: Response = await handler(page, **parts)
             except ProofRequired:
