@@ -63,16 +63,6 @@ async def test_events_are_narrowed_by_who_did_it_from_where_to_which_role_and_by
     assert await kinds(actorId=me) == ["client-changed"]
     assert await kinds(ip="51.100.77") == ["client-changed"]
     assert await kinds(roleId="role-of-holder") == ["role-registered"]
-    many = "&".join(["actorId=a"] * 50)
-    assert (await root.succeed("GET", f"{EVENTS}?{many}"))["items"] == []
-    for query, told in (
-        (f"{many}&actorId=a", "is too long"),
-        ("actorId=a%00", "must be a string of visible characters"),
-        ("q=a%00", "must be a string of visible characters"),
-        ("q=" + "a" * 257, "is too long"),
-    ):
-        [error] = (await root.fail(400, "A0401", "GET", f"{EVENTS}?{query}"))["errors"]
-        assert error["msg"] == told, query
     assert await kinds(actor=me, actorId="nobody") == ["client-changed"]
     assert await kinds(q="KäSE AUS") == ["client-changed"] * 2
     assert await kinds(q="rOLE-of-holder") == ["role-registered", "user-registered"]
