@@ -7,8 +7,14 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from ostiary_core.events import Event
+from ostiary_core.model.decision import Decision
 from ostiary_net.turns.turn_queue import TurnFailed
+from ostiary_web.api.resources import users
 from ostiary_web.application.resources.batches import decide_each
+from ostiary_web.http.context import RequestContext
+from tests.support.callers import Api
+from tests.support.served import Served
 
 
 class Turns:
@@ -48,3 +54,14 @@ async def test_a_store_that_allows_none_is_an_error_and_nothing_to_decide_is_non
     with pytest.raises(TurnFailed):
         await decide_each(turns, events)
     assert await decide_each(turns, []) == []
+
+
+async def test_users_who_were_not_read_in_time_are_not_called_unknown(
+    served: Served, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def decide_first(context: RequestContext, events: Sequence[Event]) -> list[Decision | None]:
+        return [*await decide_each(context, events[:1]), None]
+
+    monkeypatch.setattr(users, "decide_each", decide_first)
+    body = {"ids": [await served.user("anna"), await served.user("bert")], "remove": ["clerk"]}
+    await api.fail(500, "A0500", "POST", "/api/iam/users/batch-roles", body)

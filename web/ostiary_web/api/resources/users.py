@@ -7,6 +7,7 @@ from ostiary_core.model.fields import FieldFault, FieldReader
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import BatchDone, BatchRefused, UserKnown
 from ostiary_core.model.why import Why
+from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_web.api.resources.routes import add_event_route, make_routes
 from ostiary_web.api.second_factor import SecondFactorLeft
 from ostiary_web.application.answer_data import AnswerData, Count
@@ -49,7 +50,11 @@ async def batch_roles(context: RequestContext) -> RolesChanged:
     ids, add, remove = await read_role_changes(context)
     caller = context.caller
     known = await decide_each(context, [events.UserRequested(caller=caller, user_id=each) for each in ids])
-    users_found = [None if each is None else RESOURCE.item_in_reply(each.reply) for each in known]
+    decided = [each for each in known if each is not None]
+    if len(decided) < len(ids):
+        # Not all of them were read in time: that says nothing of whether they are there.
+        raise TurnFailed
+    users_found = [RESOURCE.item_in_reply(each.reply) for each in decided]
     faults = [
         FieldFault(f"ids.{place}", Why.NOT_FOUND) for place, user in enumerate(users_found) if user is None
     ]
