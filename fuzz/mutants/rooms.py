@@ -184,7 +184,7 @@ ROOMS: Final = {
             *_tests("web/account", "invitations"),
             _TRANSCRIPTS,
         ),
-        may_survive=0.3,
+        may_survive=0.15,
     ),
     "observability": Room(
         ("ostiary_net.observability",),

@@ -7,7 +7,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from ostiary_core.events import Event
+from ostiary_core.events import Event, Operator, UserChanged
 from ostiary_core.model.decision import Decision
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_web.api.resources import users
@@ -65,3 +65,19 @@ async def test_users_who_were_not_read_in_time_are_not_called_unknown(
     monkeypatch.setattr(users, "decide_each", decide_first)
     body = {"ids": [await served.user("anna"), await served.user("bert")], "remove": ["clerk"]}
     await api.fail(500, "A0500", "POST", "/api/iam/users/batch-roles", body)
+
+
+async def test_a_role_that_another_gave_meanwhile_is_no_change(
+    served: Served, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    anna = await served.user("anna")
+    await api.succeed("POST", "/api/iam/roles", {"code": "clerk", "name": "Clerks"}, status=201)
+
+    async def decide_late(context: RequestContext, events: Sequence[Event]) -> list[Decision | None]:
+        known = await decide_each(context, events)
+        await served.decide(UserChanged(caller=Operator(), user_id=anna, fields={"roleIds": ["clerk"]}))
+        return known
+
+    monkeypatch.setattr(users, "decide_each", decide_late)
+    body = {"ids": [anna], "add": ["clerk"]}
+    assert await api.succeed("POST", "/api/iam/users/batch-roles", body) == {"changed": 0}
