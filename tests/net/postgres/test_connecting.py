@@ -4,7 +4,7 @@ import math
 import re
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from itertools import count
 from types import SimpleNamespace
 from typing import Any, cast
@@ -14,6 +14,7 @@ import psycopg
 import pytest
 import trio
 from psycopg.conninfo import conninfo_to_dict
+from psycopg_pool import PoolTimeout
 from structlog.testing import capture_logs
 
 from ostiary_net.postgres import PostgreSQLStore, connection, connections
@@ -109,7 +110,12 @@ def refusals(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     """The pauses between attempts, in which time goes on by itself."""
     made: list[float] = []
-    clock = SimpleNamespace(monotonic=lambda: sum(made), sleep=made.append)
+
+    def sleep(seconds: float) -> None:
+        made.append(seconds)
+        assert len(made) < 50, "it never gives up"
+
+    clock = SimpleNamespace(monotonic=lambda: sum(made), sleep=sleep)
     with monkeypatch.context() as patched:
         patched.setattr(connections, "time", clock)
         yield made
@@ -192,6 +198,8 @@ def test_a_connection_is_given_back_without_a_transaction_and_left_if_it_led_to_
         def use(*statements: str, until: float | None = None) -> None:
             with store._connections.lend(until) as made:
                 assert made.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
+                assert not made.ends_when_cancelled
+                made.ends_when_cancelled = True
                 lent.append(made)
                 for statement in statements:
                     made.execute(statement.encode())
@@ -262,6 +270,28 @@ async def test_a_read_ends_with_its_caller_and_a_turn_does_not(address: str) -> 
                     await trio.to_thread.run_sync(made.execute, LONG if is_reading else SHORT)
                 assert made.closed == is_reading
             expect_end(operator)
+
+
+async def test_a_reader_who_left_waits_for_no_connection(address: str) -> None:
+    made, ended = make(address), []
+
+    def have_none(seconds: float) -> Any:
+        time.sleep(seconds)
+        raise PoolTimeout
+
+    pool: Any = made._pool
+    pool.getconn = have_none
+    for is_reading in (True, False):
+
+        def ask(ends: bool = is_reading) -> None:
+            with made.lend(time.monotonic() + 0.5, ends_when_cancelled=ends):
+                pass
+
+        began = time.monotonic()
+        with trio.move_on_after(0.1) as scope, suppress(DatabaseStalled):
+            await trio.to_thread.run_sync(ask)
+        ended.append((scope.cancelled_caught, time.monotonic() - began >= 0.5))
+    assert ended == [(True, False), (False, True)]
 
 
 def test_only_a_warning_of_the_commit_itself_leaves_it_unconfirmed(address: str) -> None:
