@@ -122,7 +122,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
 
 
 def make(address: str) -> PrimaryConnections:
-    return PrimaryConnections(address, most=1, wait_seconds=1, prepares=None)
+    return PrimaryConnections(address, most=1, wait_seconds=30, prepares=None)
 
 
 def test_a_database_that_is_away_at_first_is_waited_for_and_said_so_once(
@@ -290,7 +290,7 @@ async def test_a_reader_who_left_waits_for_no_connection(address: str) -> None:
         began = time.monotonic()
         with trio.move_on_after(0.1) as scope, suppress(DatabaseStalled):
             await trio.to_thread.run_sync(ask)
-        ended.append((scope.cancelled_caught, time.monotonic() - began >= 0.5))
+        ended.append((scope.cancelled_caught, 0.5 <= time.monotonic() - began < 20))
     assert ended == [(True, False), (False, True)]
 
 
