@@ -50,6 +50,21 @@ async def test_salts_stay_for_the_whole_window_and_all_batches_go_right_after_it
             assert salts(store) == left
 
 
+async def test_salts_that_the_store_does_not_erase_yet_wait_for_the_next_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The clock of the store may be behind the one that the sweep asks by."""
+    monkeypatch.setattr(sweeping, "_SESSIONS_A_BATCH", 3)
+    store, clock = PlainStore(), HandClock()
+    rotate_sessions(store, sessions=3)
+    due = [each.session_id for each in store.records(Table.SESSION) if isinstance(each, Session)][:3]
+    asks = iter([due, due])
+    monkeypatch.setattr(store, "sessions_past_grace", lambda *_: next(asks))
+    async with open_turns(store, clock, run_inline) as turns:
+        assert await erase_salts(turns, store, clock, run_inline) == 0
+    assert next(asks) == due
+
+
 async def test_salts_that_a_stopped_sweep_still_waited_for_are_left(autojump_clock: MockClock) -> None:
     store, clock, gate = PlainStore(), HandClock(), Gate()
     rotate_sessions(store, sessions=3)
