@@ -256,6 +256,10 @@ ROOMS: Final = {
             *_tests("web", "consent_page gate single_permissions browser_session third_language"),
             *_tests("web/attacks", "markup redirects"),
             *_tests("web/resources", "import_runs people clients"),
+            *_tests_of(
+                "tests/web/resources/test_export_import.py",
+                "a_sheet_that_is_too_long_to_keep_is_to_be_chosen_again",
+            ),
             *_tests_of("tests/web/test_later_words.py", "what_an_administrator_did_not_touch_is_kept"),
             _TRANSCRIPTS,
         ),
