@@ -196,7 +196,6 @@ ROOMS: Final = {
             *_tests("web/resources", "clients"),
             _TRANSCRIPTS,
         ),
-        may_survive=0.2,
     ),
     "runtime": Room(
         ("ostiary_net.runtime",),

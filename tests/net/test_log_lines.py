@@ -104,19 +104,21 @@ def test_facts_are_logged_as_info(monkeypatch: pytest.MonkeyPatch, level: int, s
 
 
 def test_a_refusal_has_one_line_with_reason(monkeypatch: pytest.MonkeyPatch, processors: list[Any]) -> None:
-    processors[0] = lambda _, level, entry: f"{level} {entry['event']} {entry['trace_id']} {entry['why']}"
+    processors[0] = lambda _, level, entry: " ".join(map(str, (level, *entry.values())))
     no = Refused(Why.NOT_FOUND)
     batch = BatchRefused(((3, no), (4, Refused(Why.CLIENT_UNKNOWN))))
-    ended = Decision(no, facts=(Fact(kind=FactKind.SESSION_ENDED),))
+    kind = FactKind.SESSION_ENDED
+    fact = Fact(kind=kind, session_id="s", client_id="c", user_id="u", role_id="r", actor_id="a")
+    ended = Decision(no, facts=(fact,))
     told = watch_stderr(monkeypatch)
     RequestLog().log_decisions(
         [origin("one"), origin("two"), origin("three"), None, origin("four")],
         [Decision(no), Decision(batch), Decision(Done()), Decision(no), ended],
     )
     assert told.getvalue().splitlines() == [
-        f"info refused {origin('one').trace_id} not_found",
-        f"info refused {origin('two').trace_id} not_found",
-        f"info session-ended {origin('four').trace_id} None",
+        "info refused one 203.0.113.7 not_found",
+        "info refused two 203.0.113.7 not_found",
+        "info session-ended four 203.0.113.7 None s c u r a",
     ]
 
 
@@ -250,3 +252,4 @@ def test_an_error_is_told_on_one_line_and_by_its_last_frames() -> None:
     assert format_on_one_line(OSError()) == "OSError"
     two = ExceptionGroup("two", [ValueError(), KeyError()])
     assert unwrap_error(ExceptionGroup("one", [two])) is two
+    assert unwrap_error(two.exceptions[0]) is two.exceptions[0]

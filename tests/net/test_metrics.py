@@ -1,4 +1,4 @@
-"""Metrics: each event is counted once, by its known name, and Prometheus can read the page."""
+"""Metrics: each event is counted once, by its known name."""
 
 import os
 import resource

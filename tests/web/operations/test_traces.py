@@ -220,14 +220,16 @@ async def test_a_wrong_traceparent_counts_as_none(
     async with open_spans(f"{collector.address}/") as spans:
         spans.begin_request(trace_id, "BREW", [(b"tracestate", b"a=b"), *fields])
         spans.record_turn("read", [None, origin("f" * 32), origin(trace_id)], 2.5)
+        spans.record_answer(trace_id, 499, None)
         spans.end_request(trace_id)
     span = collector.await_span(lambda each: each.attributes.get("ostiary.trace_id") == trace_id)
-    assert (span.name, span.attributes["http.request.method"]) == ("_OTHER", "_OTHER")
+    assert (span.name, span.attributes["http.request.method"], span.failed) == ("_OTHER", "_OTHER", False)
     caller = (CALLERS_TRACE, CALLERS_SPAN) if is_right else (trace_id, "")
     assert (span.trace_id, span.parent_id) == caller
     [turn] = [each for each in collector.spans if each.parent_id == span.span_id]
     assert (turn.name, turn.trace_id, turn.nanoseconds) == ("turn read", span.trace_id, 2_500_000_000)
     assert turn.attributes == {"ostiary.turn.queue": "read", "ostiary.turn.events": 3}
+    assert all(each.parent_id for each in collector.spans if each.name.startswith("turn"))
     assert (span.kind, turn.kind) == (Span.SPAN_KIND_SERVER, Span.SPAN_KIND_INTERNAL)
     said = collector.resources[-1]
     described = (said["service.name"], said["service.version"], said["process.pid"])
