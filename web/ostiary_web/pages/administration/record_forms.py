@@ -72,7 +72,7 @@ def list_facts(
             continue
         if field.sheet is SheetUse.EXPORT_ONLY and not value and field.name not in _ALWAYS_SHOWN:
             continue
-        if isinstance(value, tuple) and field.kind is Kind.CODES:
+        if isinstance(value, tuple):
             words = dict(options.get(field.name, ()))
             value = tuple(words.get(each, each) for each in value)
         label = list_view.heading(field, page.language)
@@ -121,8 +121,6 @@ def describe_form(
 def _offer(field: RecordField[Any], options: Mapping[str, Options], stored: object) -> Options:
     declared = field.choices(SPECIFICATION) if field.choices else ()
     offered = options.get(field.name) or [(each, each) for each in declared]
-    if field.kind is not Kind.CODES and field.name not in options:
-        return offered
     held = stored if isinstance(stored, list) else [stored] if isinstance(stored, str) else []
     values = {each for value, text in offered for each in ((value,) if isinstance(text, str) else text)}
     return [*offered, *((each, each) for each in held if each not in values)]
@@ -138,8 +136,6 @@ def read_form(record_type: RecordType[Any], form: Form, *, is_new: bool) -> Valu
                 values[field.name] = form.getlist(field.name)
             case Kind.TEXTS:
                 values[field.name] = [line.strip() for line in text.splitlines() if line.strip()]
-            case Kind.BOOLEAN:
-                values[field.name] = field.name in form
             case Kind.INTEGER:
                 # An empty field says nothing, so a new record gets the default.
                 if text.strip():
@@ -169,8 +165,6 @@ def _control(field: RecordField[Any], options: Mapping[str, Options]) -> str:
             return "choices"
         case Kind.TEXTS:
             return "lines"
-        case Kind.BOOLEAN:
-            return "check"
         case _ if field.name in options:
             return "select"
         case _ if field.setting is Setting.IMPORTED:
