@@ -42,11 +42,10 @@ async def find_users(context: RequestContext, typed: str) -> FoundUsers:
     if IDENTIFIER.fullmatch(typed):
         return FoundUsers([typed], 1)
     may_search = Permission.USER_LIST.value in context.account.permissions
-    found: Page[User] = Page((), 0)
-    if not (may_search and is_whole_number(typed)):
-        found = await _list_users(context, filters={"username": typed})
     if may_search and is_whole_number(typed):
         found = await _list_users(context, search=context.phone_number(typed))
+    else:
+        found = await _list_users(context, filters={"username": typed})
     if may_search and not found.items:
         found = await _list_users(context, search=typed)
     name = canonical_username(typed)
