@@ -404,11 +404,12 @@ LANGUAGE: Final = ENGLISH.with_texts(
             "{count} users match, and the list shows the first {most}. Type more of the name or the number."
         ),
         "page.filter_means": (
-            "{filter}: “{typed}” is in the names of {count} users, and any of them counts: {names}."
+            "{filter}: “{typed}” is in the names of {count} {count:one=user|other=users}, "
+            "and any of them counts: {names}."
         ),
         "page.filter_means_more": (
-            "{filter}: “{typed}” is in the names of {count} users, and any of them counts: {names}, and "
-            "{more} more."
+            "{filter}: “{typed}” is in the names of {count} {count:one=user|other=users}, "
+            "and any of them counts: {names}, and {more} more."
         ),
         "page.filter_means_first": (
             "{filter}: “{typed}” is in the names of {count} users, and only the first {most} of them count: "

@@ -102,12 +102,12 @@ async def _do(
     for key, decision in zip(events, decisions, strict=True):
         if decision is None:
             left += 1
-        elif isinstance(decision.reply, Refused) and decision.reply.why not in ignored:
+        elif not isinstance(decision.reply, Refused):
+            done += 1
+        elif decision.reply.why not in ignored:
             described = _describe(page, selectable, key, found.items[key])
             name = described.striptags() if isinstance(described, Markup) else described
             refused.setdefault(decision.reply.why, []).append(name)
-        else:
-            done += 1
     if refused.keys() - {Why.OWN_ACCOUNT_ALONE} and not done and not left:
         return await _ask(page, selectable, action, asked, found, refused=refused)
     ended = running - await _count_sessions(page, selectable, events)
