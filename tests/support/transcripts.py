@@ -45,7 +45,6 @@ from base64 import b32decode
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
-from html.parser import HTMLParser
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
@@ -63,6 +62,7 @@ from ostiary_net.runtime.system import SystemClock, SystemEntropy
 from ostiary_web.cli import context
 from tests.support.callers import Api, Browser, Registered, forms_in
 from tests.support.files import SHEET, rows_of, sheet_of
+from tests.support.outlines import Outline, describe_cookie, fold_json
 from tests.support.people import outbox
 from tests.support.processes import Machine, Ran
 from tests.support.served import Served
@@ -71,49 +71,10 @@ from tests.support.stores import CHEAP
 _NUMBERED: Final = re.compile(
     r"(?<![\w-])(?:(?P<ID>[0-9a-f]{32})|(?P<TOKEN>(?:ostiary_pat_)?[\w-]{43}))(?![\w-])"
 )
-_WIDTH: Final = 190
 _SETTING: Final = re.compile("[A-Z_]+=")
 _HEADERS: Final = (
     *("location", "retry-after", "www-authenticate", "content-disposition", "etag", "clear-site-data"),
 )
-_UNSEEN: Final = ("head", "script", "style", "svg", "template")
-_INLINE: Final = ("a", "b", "i", "code", "span", "time", "strong", "em", "small", "kbd", "bdi", "wbr", "u")
-_LOOKS: Final = ("class", "id", "for", "rel", "tabindex", "style", "aria-describedby", "spellcheck", "method")
-"""Attributes that are left out."""
-
-
-class _Outline(HTMLParser):
-    """The texts of a page, and its links, fields and buttons with their attributes."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self._unseen = 0
-        self._is_in_group = self._is_aside = False
-        """Time zones are in groups; they are shown only if chosen, as there are hundreds."""
-        self._parts: list[str] = []
-        self.feed(page)
-        self.lines = [line for part in "".join(self._parts).split("\n") if (line := " ".join(part.split()))]
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._unseen += tag in _UNSEEN
-        self._is_in_group |= tag == "optgroup"
-        self._is_aside = self._is_in_group and not attrs
-        shown = [f"{name}={value}" if value else name for name, value in attrs if name not in _LOOKS]
-        if self._unseen or tag == "optgroup" or "name=form_token" in shown:
-            return
-        self._parts.append("" if tag in _INLINE else "\n")
-        if shown or tag in ("th", "h1", "h2", "h3"):
-            self._parts.append(f"<{' '.join([tag, *shown])}> ")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._unseen -= tag in _UNSEEN
-        self._is_in_group &= tag != "optgroup"
-        self._is_aside = False
-        self._parts.append("" if tag in _INLINE or self._unseen else "\n")
-
-    def handle_data(self, data: str) -> None:
-        if not self._unseen and not self._is_aside:
-            self._parts.append(re.sub(r"\s+", " ", data))
 
 
 class _Terminal(BytesIO):
@@ -306,12 +267,12 @@ class Player:
         self._shown = answer
         lines = [str(answer.status_code)]
         lines += [f"{name}: {answer.headers[name]}" for name in _HEADERS if name in answer.headers]
-        lines += map(_describe_cookie, answer.headers.get_list("set-cookie"))
+        lines += map(describe_cookie, answer.headers.get_list("set-cookie"))
         match answer.headers.get("content-type", "").partition(";")[0]:
             case "text/html":
                 lines += self._outline(answer.text)
             case "application/json":
-                lines += _fold(answer.json())
+                lines += fold_json(answer.json())
             case "text/plain" | "text/csv":
                 lines += answer.text.splitlines()
             case kind if kind == SHEET and answer.content:
@@ -324,7 +285,7 @@ class Player:
     def _outline(self, page: str) -> Iterator[str]:
         """Yield the lines of a page; of a head that was shown before, one."""
         for part in re.split("(?<=</header>)|(?=<footer)", page):
-            text = "\n".join(_Outline(part).lines)
+            text = "\n".join(Outline(part).lines)
             yield "(the same head)" if "</header>" in part and text in self._heads else text
             self._heads.add(text)
 
@@ -344,26 +305,6 @@ class Player:
         for pattern, plain in varied:
             text = re.sub(pattern, plain, text)
         return _NUMBERED.sub(put, text.replace(str(self._folder), "FOLDER"))
-
-
-def _fold(value: Any, name: str = "", indent: str = "") -> Iterator[str]:
-    """Yield the lines of a value as JSON: each part on one line if it has room there."""
-    whole = f"{indent}{name}{json.dumps(value, ensure_ascii=False)}"
-    if len(whole) <= _WIDTH or not isinstance(value, dict | list):
-        yield whole
-        return
-    parts = value.items() if isinstance(value, dict) else (("", each) for each in value)
-    yield f"{indent}{name}{'{' if isinstance(value, dict) else '['}"
-    for key, part in parts:
-        yield from _fold(part, f'"{key}": ' if isinstance(value, dict) else "", f"{indent} ")
-    yield f"{indent}{'}' if isinstance(value, dict) else ']'}"
-
-
-def _describe_cookie(cookie: str) -> str:
-    """Say of a cookie whether it has a value; its age says when it expires."""
-    found = re.fullmatch("([^=]*)=([^;]*);(?: Expires=[^;]*;)?(.*)", cookie)
-    assert found is not None
-    return f"cookie: {found[1]}={'…' if found[2] else ''};{found[3]}"
 
 
 async def play(transcript: str, player: Player, *, is_writing: bool = False) -> str:
