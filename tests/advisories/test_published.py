@@ -28,6 +28,7 @@ THREAT_MODEL = (TESTS.parent / "docs/threat-model.md").read_text(encoding="utf-8
 def test_every_row_of_a_list_has_a_test_that_there_is_or_a_reason(heading: str) -> None:
     sources = (path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py"))
     tests = {name for source in sources for name in re.findall(r"def test_(\w+)\(", source)}
+    tests |= {path.stem for path in TESTS.rglob("transcripts/*.txt")}
     [section] = re.findall(rf"^## {heading}$(.*?)^## ", THREAT_MODEL, re.MULTILINE | re.DOTALL)
     rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")][1:]
     named = []
