@@ -156,13 +156,17 @@ def judge_mutants(
 def ask_in_order(mutant: Mutant, judges: Sequence[Judge], noticed: Sequence[str]) -> list[Judge]:
     """Return the judges of a mutant in the order to run them.
 
-    Those that reach the mutant's statement, or a statement that uses the changed constant: first those that
-    noticed another mutant there, then the quickest. For a constant that only other modules use, all judges.
+    Those that reach the mutant's statement: first those that noticed another mutant there, then the quickest.
+    For a constant, which other modules may use, those that reach its module; if there are none, all.
     """
     places = {(mutant.module, statement) for statement in find_changed_statements(mutant)}
-    reaching = [judge for judge in judges if places & judge.reached]
-    asked = reaching if reaching or mutant.function else judges
-    return sorted(asked, key=lambda judge: (-noticed.count(judge.name), judge.seconds))
+    reaching = {judge.name for judge in judges if places & judge.reached}
+    asked = [judge for judge in judges if judge.name in reaching]
+    if not mutant.function:
+        at_home = [judge for judge in judges if any(module == mutant.module for module, _ in judge.reached)]
+        asked = at_home or list(judges)
+    by_use = {judge.name: (-noticed.count(judge.name), judge.name not in reaching) for judge in asked}
+    return sorted(asked, key=lambda judge: (*by_use[judge.name], judge.seconds))
 
 
 def take_within(judges: Sequence[Judge], most_seconds: float) -> list[Judge]:

@@ -19,6 +19,7 @@ class Outline(HTMLParser):
     def __init__(self, page: str) -> None:
         super().__init__()
         self._unseen = 0
+        self._group: str | None = None
         self._is_in_group = self._is_aside = False
         """Time zones are in groups; they are shown only if chosen, as there are hundreds."""
         self._parts: list[str] = []
@@ -27,12 +28,14 @@ class Outline(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._unseen += tag in _UNSEEN
-        self._is_in_group |= tag == "optgroup"
+        if tag == "optgroup":
+            self._is_in_group, self._group = True, dict(attrs).get("label")
         self._is_aside = self._is_in_group and not attrs
         shown = [f"{name}={value}" if value else name for name, value in attrs if name not in _LOOKS]
         if self._unseen or tag == "optgroup" or "name=form_token" in shown:
             return
         self._parts.append("" if tag in _INLINE else "\n")
+        self._parts.append(f"{self._group}: " if self._is_in_group and not self._is_aside else "")
         if shown or tag in ("th", "h1", "h2", "h3"):
             self._parts.append(f"<{' '.join([tag, *shown])}> ")
 
