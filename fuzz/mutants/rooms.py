@@ -262,7 +262,7 @@ ROOMS: Final = {
             *_tests_of("tests/web/test_later_words.py", "what_an_administrator_did_not_touch_is_kept"),
             _TRANSCRIPTS,
         ),
-        may_survive=0.35,
+        may_survive=0.1,
     ),
     "cli": Room(
         # Servers, and what commands do beside them (`live`, `follow`), are tested in processes of their own.
@@ -279,7 +279,6 @@ ROOMS: Final = {
             *_tests_of("tests/web/test_third_language.py", "a_third_language_is_spoken_on_the_command_line"),
             _TRANSCRIPTS,
         ),
-        may_survive=0.2,
     ),
     "imports": Room(("ostiary_web.server.import_runs",), _tests("web/resources", "import_runs")),
     "sheets": Room(
