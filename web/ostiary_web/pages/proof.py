@@ -41,7 +41,7 @@ async def take_proof(page: PageContext) -> Refused | None:
 async def ask_for_proof(page: PageContext, refused: Refused | None) -> Response:
     """Ask the visitor to prove who they are; the form that was sent goes on with the answer.
 
-    Whom wrong answers signed out is redirected to the sign-in.
+    A visitor whom wrong answers signed out is redirected to the sign-in.
     """
     if refused is not None and MEANINGS[refused.why].status == 401:
         return page.redirect(sign_in_page(page.address, "signed_out=1"))
