@@ -63,7 +63,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 LONGEST: Final = (
-    *("web/browser/test_every_page.py", "test_packaging.py", "net/postgres/test_processes.py"),
+    *("web/test_transcripts.py", "web/browser/test_every_page.py", "test_packaging.py"),
+    *("net/postgres/test_processes.py",),
     *("fuzz/test_selftest.py", "net/front_door/test_processes.py", "web/test_malformed.py"),
     *("web/operations/test_proxies.py", "net/postgres/test_stalled.py"),
     *("web/resources/test_hostile_sheets.py", "net/store/test_conformance.py", "test_book.py"),
