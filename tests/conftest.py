@@ -88,8 +88,8 @@ RELEASE: Final = (
     *("fuzz/test_mutants.py", "fuzz/test_rank_test.py", "fuzz/test_selftest.py"),
     "fuzz/test_corpus.py::test_a_committed_story_shows_the_mistake_that_it_names",
     *_tests("fuzz/test_sequences.py", "the_command_that_a_failure_tells_replays_it", "a_seed_gives"),
-    # The kit for stores, with its wrong stores and over the slower of ours.
-    *("core/conformance/test_kit.py", "net/store/test_conformance.py::test_our_store_is_sound[postgresql]"),
+    # The kit for stores, with its wrong stores and over ours.
+    *("core/conformance/test_kit.py", "net/store/test_conformance.py::test_our_store_is_sound"),
     # The same question at another door or store.
     *_tests("net/lane/test_lane.py", "one_request_does_not_wait_for_all_others"),
     "net/lane/test_both_doors.py::test_a_request_torn_at_any_byte_is_answered_alike",
@@ -146,6 +146,7 @@ RELEASE: Final = (
     *_tests("web/operations/test_storage.py", "a_file_that_left", "a_server_that_waits", "what_root_does"),
     *_tests("web/operations/test_storage.py", "whose_a_file_is"),
     *_tests("web/operations/test_traces.py", "a_collector_that_is", "without_a_collector"),
+    *_tests("web/operations/test_copy.py", "a_target_that_does_not_answer"),
     "web/resources/test_hostile_sheets.py",
     *_tests("web/resources/test_import_runs.py", "a_failed_run", "an_import_of_many", "the_page_shows"),
 )
