@@ -42,7 +42,7 @@ import re
 import shlex
 import sysconfig
 from base64 import b32decode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from importlib.metadata import version
@@ -148,9 +148,7 @@ class Player:
                     self._caller.headers.update({name: value} if value else {})
             case ["answered", *names]:
                 found = self._shown.headers.multi_items()
-                lines = [f"{name}: {value}" for name, value in found if not names or name in names]
-                self._text = "\n".join(lines)
-                return self._number(self._text)
+                return self._show(f"{name}: {value}" for name, value in found if not names or name in names)
             case ["summarise"]:
                 await self._served.summarise()
             case ["with", *_]:
@@ -174,11 +172,9 @@ class Player:
                 state = self._served.store.state
                 self._served.store.state = lambda: state()._replace(**numbers)
             case ["messages"]:
-                self._text = "\n".join(f"{each['phone']}: {each['text']}" for each in outbox(self._served))
-                return self._text
+                return self._show(f"{each['phone']}: {each['text']}" for each in outbox(self._served))
             case ["one-time-password", key]:
-                self._text = one_time_password(b32decode(key), step_at(self._served.clock.now()))
-                return self._text
+                return self._show([one_time_password(b32decode(key), step_at(self._served.clock.now()))])
             case ["machine", name]:
                 self._use_machine(name)
             case ["file", name, text]:
@@ -187,13 +183,11 @@ class Player:
                 (self._folder / name).write_bytes(content)
             case ["metrics", pattern]:
                 lines = self._served.service.metrics.write_exposition().splitlines()
-                self._text = "\n".join(line for line in lines if re.search(pattern, line))
-                return self._text
+                return self._show(line for line in lines if re.search(pattern, line))
             case ["command", *words]:
                 ran = await trio.to_thread.run_sync(self._run, words)
                 said = f"exit {ran.exit_code}\n{ran.out}{ran.err}".rstrip("\n").replace("\n\n", "\n.\n")
-                self._text = said.replace(str(self._folder), "FOLDER")
-                return self._number(self._text)
+                return self._show([said.replace(str(self._folder), "FOLDER")])
             case _:
                 raise ValueError(f"a transcript cannot ask this: {asked}")
         return ""
@@ -251,7 +245,7 @@ class Player:
         for name, is_given, value in (field.partition("=") for field in fields):
             name, _, file = name.removeprefix("-").partition("@")
             if file:
-                files[name] = (file, value.encode().decode("unicode_escape").encode())
+                files[name] = (file, _unescape(value))
             elif not is_given:
                 del content[name]
             else:
@@ -279,6 +273,10 @@ class Player:
                 lines += map(repr, rows_of(answer.content))
             case other:
                 lines += [f"{len(answer.content)} bytes of {other}"] if answer.content else []
+        return self._show(lines)
+
+    def _show(self, lines: Iterable[str]) -> str:
+        """Return lines with numbers in the place of identifiers; `keep` looks at them as they are."""
         self._text = "\n".join(lines)
         return self._number(self._text)
 
