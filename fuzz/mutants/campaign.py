@@ -122,13 +122,12 @@ def judge_mutants(
     gc.freeze()
     waiting = list(reversed(mutants))
     running: dict[Connection, tuple[Child, Mutant]] = {}
-    # A judge that noticed one mutant of a function most likely notices the next one, too.
-    noticed: dict[tuple[str, str], list[str]] = defaultdict(list)
+    noticed: dict[str, list[tuple[str, str]]] = defaultdict(list)
     try:
         while waiting or running:
             while waiting and len(running) < _PROCESSES:
                 mutant = waiting.pop()
-                asked = ask_in_order(mutant, judges, noticed[mutant.module, mutant.function])
+                asked = ask_in_order(mutant, judges, noticed[mutant.module])
                 if not ROOMS[homes[mutant.module]].has_worlds:
                     asked = take_within(asked, _ASKED_SECONDS)
                 child = Child(partial(judge_one, mutant, asked, functions), _MOST_SECONDS)
@@ -143,7 +142,7 @@ def judge_mutants(
                 late = time.monotonic() > child.until
                 outcome, by = child.result() or ((_UNDECIDED, "late") if late else (_KILLED, _ITS_END))
                 if outcome == _KILLED:
-                    noticed[mutant.module, mutant.function].append(by)
+                    noticed[mutant.module].append((mutant.function, by))
                 report = report_of(mutant, outcome, by, listed, homes[mutant.module])
                 if outcome == _SURVIVED:
                     report.stories.clear()
@@ -153,11 +152,13 @@ def judge_mutants(
             child.kill()
 
 
-def ask_in_order(mutant: Mutant, judges: Sequence[Judge], noticed: Sequence[str]) -> list[Judge]:
+def ask_in_order(mutant: Mutant, judges: Sequence[Judge], noticed: Sequence[tuple[str, str]]) -> list[Judge]:
     """Return the judges of a mutant in the order to run them.
 
-    Those that reach the mutant's statement: first those that noticed another mutant there, then the quickest.
-    For a constant, which other modules may use, those that reach its module; if there are none, all.
+    Those that reach the mutant's statement: first those that noticed another mutant of its function, then
+    those that notice most of its module for their time. For a constant, which other modules may use, those
+    that reach its module; if there are none, all. `noticed` has a function and a judge for each mutant that
+    was noticed in the module.
     """
     places = {(mutant.module, statement) for statement in find_changed_statements(mutant)}
     reaching = {judge.name for judge in judges if places & judge.reached}
@@ -165,8 +166,16 @@ def ask_in_order(mutant: Mutant, judges: Sequence[Judge], noticed: Sequence[str]
     if not mutant.function:
         at_home = [judge for judge in judges if any(module == mutant.module for module, _ in judge.reached)]
         asked = at_home or list(judges)
-    by_use = {judge.name: (-noticed.count(judge.name), judge.name not in reaching) for judge in asked}
-    return sorted(asked, key=lambda judge: (*by_use[judge.name], judge.seconds))
+    here = Counter(name for function, name in noticed if function == mutant.function)
+    nearby = Counter(name for _, name in noticed)
+    return sorted(
+        asked,
+        key=lambda judge: (
+            -here[judge.name],
+            judge.name not in reaching,
+            judge.seconds / (1 + nearby[judge.name]),
+        ),
+    )
 
 
 def take_within(judges: Sequence[Judge], most_seconds: float) -> list[Judge]:

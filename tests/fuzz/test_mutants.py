@@ -119,12 +119,17 @@ def test_every_listed_mutant_is_one_and_has_its_reason() -> None:
     assert all(key[0].startswith("ostiary_core.") for key in listed if key[2] == "arguments")
 
 
-def test_a_judge_that_noticed_another_mutant_of_the_function_is_asked_first() -> None:
+def test_a_judge_that_noticed_other_mutants_of_the_function_or_many_of_the_module_is_asked_first() -> None:
     mutant = next(each for each in mutants_of(PARAMETERS) if each.function)
     reached = frozenset([(PARAMETERS, mutant.statement)])
     judges = [Judge(name, hang, reached, seconds) for name, seconds in (("quick", 1), ("slow", 2))]
-    assert [judge.name for judge in ask_in_order(mutant, judges, [])] == ["quick", "slow"]
-    assert [judge.name for judge in ask_in_order(mutant, judges, ["slow"])] == ["slow", "quick"]
+    for noticed, first in (
+        ([], "quick"),
+        ([(mutant.function, "slow")], "slow"),
+        ([("another", "slow")], "quick"),
+        ([("another", "slow")] * 2, "slow"),
+    ):
+        assert ask_in_order(mutant, judges, noticed)[0].name == first
 
 
 def test_every_room_has_modules_and_tests_that_are_there_and_no_module_is_in_two() -> None:
