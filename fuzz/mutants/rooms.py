@@ -159,18 +159,26 @@ ROOMS: Final = {
             *_tests_of(
                 "tests/web/account/test_own_security.py",
                 "a_caller_who_breaks_off_amid_a_change_does_not_stop_its_notice",
+                "a_refused_administrator_who_breaks_off_is_in_the_trail",
+            ),
+            *_tests_of(
+                "tests/web/account/test_second_factor.py",
+                "the_owner_reads_by_text_message_what_was_done_with_the_second_factor",
+            ),
+            *_tests_of(
+                "tests/web/operations/test_health.py", "another_schema_is_not_ready_and_still_healthy"
             ),
             *_tests("web/attacks", "header_fields fixation redirects"),
-            *_tests("web/account", "recovery personal_tokens"),
+            *_tests("web/account", "recovery personal_tokens sent_codes"),
             *_tests("web/pages", "forms notices typed"),
             *_tests_of(
                 "tests/web/test_malformed.py",
                 "a_body_that_is_no_json_object",
                 "more_than_its_path_takes_is_413",
             ),
+            "web/ostiary_web/http/zones.py",
             _TRANSCRIPTS,
         ),
-        may_survive=0.3,
     ),
     "resources": Room(
         ("ostiary_web.application.resources", "ostiary_web.api.resources"),

@@ -1,7 +1,8 @@
 """No other site can act through a browser: by no form of a page, and by no route that takes its cookie."""
 
 import hmac
-from base64 import urlsafe_b64encode
+import zlib
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Any
 
 import httpx
@@ -10,8 +11,10 @@ from demo.protocol import OAuthClient
 from demo.third_party import third_party
 from structlog.testing import capture_logs
 
+from fuzz.shared.seeds import SeededEntropy
 from ostiary_core.http.token_service import PATHS
 from ostiary_web.http.gate import CLOSED_TO_OTHER_SITES
+from ostiary_web.http.sealing import seal, unseal
 from ostiary_web.texts import LANGUAGES
 from tests.support.callers import ADMIN_PASSWORD, BASE, Browser, form_token_in
 from tests.support.served import Served, routes
@@ -147,3 +150,17 @@ async def test_the_shops_answers_are_secluded_too() -> None:
         assert response.headers["x-frame-options"] == "DENY"
         assert "frame-ancestors 'none'" in response.headers["content-security-policy"]
         assert response.headers["referrer-policy"] == "no-referrer"
+
+
+def test_nothing_but_what_was_sealed_by_this_server_is_unsealed() -> None:
+    key, entropy = b"k" * 32, SeededEntropy().draw()
+    sealed = seal(key, entropy, "abc", most_bytes=5)
+    assert sealed is not None
+    assert (unseal(key, sealed, str, 5), unseal(b"o" * 32, sealed, str, 5)) == ("abc", None)
+    assert seal(key, entropy, "abcd", most_bytes=5) is None
+    # Whoever knows the text can change it by the cipher alone; the signature tells.
+    raw, known, wanted = urlsafe_b64decode(sealed + "=="), zlib.compress(b'"abc"'), zlib.compress(b'"xyz"')
+    start = len(raw) - len(known)
+    forged = raw[:start] + bytes(a ^ b ^ c for a, b, c in zip(raw[start:], known, wanted, strict=True))
+    for wrong in (forged, raw[:40], b""):
+        assert unseal(key, urlsafe_b64encode(wrong).decode(), str, 5) is None

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
-from quart import Response
+from quart import Quart, Response
 from quart_trio.wrappers.request import TrioBody
 
 from ostiary_core.events import AccountRequested, AdministratorRefused, Event
@@ -21,6 +21,9 @@ from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.policy import SecondFactorFor
+from ostiary_core.model.reply import AccountKnown
+from ostiary_core.model.why import Why
+from ostiary_core.throttling.rate_windows import Operation
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.turns.service import Service
 from ostiary_web.app.factory import create_app
@@ -28,15 +31,19 @@ from ostiary_web.http import gate
 from ostiary_web.http.gate import (
     BEFORE_PASSWORD_CHANGE,
     BEFORE_SECOND_FACTOR,
+    CLOSED_TO_OTHER_SITES,
     LOGIN_TOKEN,
     SUPER_ADMINISTRATOR,
     Gate,
     GatedRoutes,
     gate_of,
+    handler_of,
+    is_limited,
 )
 from ostiary_web.pages.routes import PageRoutes
 from ostiary_web.server.settings import Settings
 from tests.rows import row
+from tests.support import asks, story
 from tests.support.callers import Api, Browser, expect_refusal, forms_in
 from tests.support.files import sheet_of
 from tests.support.people import holder_of
@@ -206,13 +213,43 @@ def test_every_permission_opens_something() -> None:
     assert {permission for _, permission in with_permission()} == set(Permission)
 
 
+async def handler(context: object) -> Response:
+    raise AssertionError("nobody gets here")
+
+
 @pytest.mark.parametrize("kind", [GatedRoutes, PageRoutes])
 def test_a_route_without_a_gate_does_not_start(kind: type[GatedRoutes]) -> None:
-    async def handler(context: object) -> Response:
-        raise AssertionError("nobody gets here")
-
     with pytest.raises(TypeError, match="the route /x has no gate"):
         kind("x", __name__).get("/x")(handler)
+
+
+@pytest.mark.parametrize("limit", [{}, {"limit": Operation.TOKEN}])
+def test_the_view_of_a_route_knows_its_gate_its_handler_and_whether_it_counts(limit: dict[str, Any]) -> None:
+    app, routes_of = Quart(__name__), GatedRoutes("x", __name__)
+    routes_of.get("/x", gate=LOGIN_TOKEN, **limit)(handler)
+    routes_of.get("/y", endpoint="named", gate=LOGIN_TOKEN)(handler)
+    app.register_blueprint(routes_of)
+    view = app.view_functions["x.handler"]
+    assert (gate_of(view), handler_of(view), is_limited(view)) == (LOGIN_TOKEN, handler, bool(limit))
+    assert "x.named" in app.view_functions
+
+
+@pytest.mark.parametrize("kind", sorted({route.gate for route in routes()}, key=str))
+def test_a_gate_names_what_it_refuses_with(kind: Gate) -> None:
+    """The API document describes what a gate names."""
+    user = story.given(asks.user()).user()
+    anybody = AccountKnown(user=user, roles=(), permissions=(), session_id=None)
+    met = {
+        kind.refusal(None),
+        kind.refusal(anybody),
+        kind.refusal(replace(anybody, user=replace(user, must_change_password=True))),
+        kind.refusal(replace(anybody, must_set_up_second_factor=True)),
+    }
+    if not kind.is_open:
+        met |= {Why.NOT_SIGNED_IN, Why.ORIGIN_UNPROVEN}
+    elif kind == CLOSED_TO_OTHER_SITES:
+        met |= {Why.ORIGIN_UNPROVEN}
+    assert set(kind.refusals) == met - {None}
 
 
 # --- the work that a request makes

@@ -10,13 +10,16 @@ import pytest
 import trio
 
 from ostiary_core import Decision
-from ostiary_core.events import Event, PasswordChanged
+from ostiary_core.events import AccountRequested, Event, PasswordChanged
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.permissions import Permission
 from tests.support.callers import REDIRECT_URI, Api, Browser, authorization, expect_refusal
 from tests.support.people import (
     NEW_PHONE,
     PASSWORD,
     PHONE,
     code_for,
+    holder_of,
     new_number,
     open_all,
     outbox,
@@ -121,14 +124,22 @@ async def test_a_notice_that_cannot_be_written_fails_no_change(
 
 
 class LeftStore(PlainStore):
-    """A store in which the caller of a change of password breaks off when its turn has begun."""
+    """A store whose caller breaks off while an event of a kind is decided."""
 
+    kind: type[Event] = PasswordChanged
     leave: Callable[[], None]
 
     def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
-        if any(isinstance(event, PasswordChanged) for event in events):
-            self.leave()
+        self._leave_at(events)
         return super().turn(events, *more)
+
+    def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
+        self._leave_at(events)
+        return super().read(events, now)
+
+    def _leave_at(self, events: Sequence[Event]) -> None:
+        if any(isinstance(event, self.kind) for event in events):
+            self.leave()
 
 
 async def test_a_caller_who_breaks_off_amid_a_change_does_not_stop_its_notice(tmp_path: Path) -> None:
@@ -142,6 +153,21 @@ async def test_a_caller_who_breaks_off_amid_a_change_does_not_stop_its_notice(tm
         assert here.cancelled_caught
         await sign_in(served, "anna", "another long one")
         assert notices(served) == [(PHONE, "password-changed")]
+
+
+async def test_a_refused_administrator_who_breaks_off_is_in_the_trail(tmp_path: Path) -> None:
+    store = LeftStore()
+    async with serving(tmp_path, open_store=in_memory(store)) as served:
+        clerk = await holder_of(served, Permission.USER_LIST)
+        store.kind = AccountRequested
+        with trio.CancelScope() as here:
+            store.leave = here.cancel
+            await clerk.call("GET", "/api/iam/roles")
+        assert here.cancelled_caught
+        store.leave = lambda: None
+        root = await served.administrator()
+        trail = await root.succeed("GET", "/api/audit/events", params={"kind": "administrator-refused"})
+        assert trail["total"] == 1
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def unseal(key: bytes, text: str, kind: type[T], most_bytes: int) -> T | None:
     except ValueError:
         return None
     signature, sealed = raw[:_SIGNATURE_BYTES], raw[_SIGNATURE_BYTES:]
-    if len(sealed) < _NONCE_BYTES or not hmac.compare_digest(signature, _sign(key, sealed)):
+    if not hmac.compare_digest(signature, _sign(key, sealed)):
         return None
     packed = _add_stream(key, sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:])
     try:
