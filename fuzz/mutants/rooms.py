@@ -110,6 +110,11 @@ ROOMS: Final = {
                 "a_database_is_made_by_a_start_or_a_migration_and_by_nothing_else",
                 "old_databases_wait_for_migration",
             ),
+            *_tests_of(
+                "tests/web/operations/test_health.py",
+                "another_schema_is_not_ready_and_still_healthy",
+                "a_disk_that_takes_nothing_more_is_not_ready",
+            ),
             _TRANSCRIPTS,
         ),
         may_survive=0.2,

@@ -113,7 +113,7 @@ def _connect(path: Path, flags: int, settings: str) -> apsw.Connection:
     try:
         _execute_all(connection, settings)
     except BaseException:
-        connection.close(force=True)
+        connection.close()
         raise
     return connection
 
@@ -160,7 +160,7 @@ class ReaderPool:
         try:
             self._file.require_in_place()
         except FileMoved:
-            connection.close(force=True)
+            connection.close()
             raise
         return connection
 
@@ -168,4 +168,4 @@ class ReaderPool:
         """Close idle connections now, and the others when they come back."""
         self._closed = True
         while self._idle:
-            self._idle.pop().close(force=True)
+            self._idle.pop().close()

@@ -84,7 +84,7 @@ def describe_fault(error: Exception) -> str:
     is_full = isinstance(error, apsw.FullError) or code == apsw.SQLITE_IOERR_SHMSIZE
     if is_full or (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
         return "the disk is full"
-    if isinstance(error, OSError) and error.strerror and error.filename:
+    if isinstance(error, OSError) and error.filename:
         return f"{os.fsdecode(error.filename)}: {error.strerror}"
     if isinstance(error, apsw.Error) and str(error) == "not an error":
         return f"SQLite says {apsw.mapping_extended_result_codes.get(code, type(error).__name__)}"

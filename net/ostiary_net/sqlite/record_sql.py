@@ -279,8 +279,6 @@ def insert_entries(connection: apsw.Connection, entries: Sequence[AuditEntry]) -
 
     The numbers tell, as they rise by one with each entry, whichever process inserts it.
     """
-    if not entries:
-        return False
     _execute_on(connection, _INSERT_ENTRIES, [ENTRIES.to_row(entry)[1:] for entry in entries])
     last = connection.last_insert_rowid()
     return last // PENDING_ENTRIES_MAX != (last - len(entries)) // PENDING_ENTRIES_MAX

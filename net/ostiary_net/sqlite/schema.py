@@ -58,7 +58,7 @@ def bring_up_to_date(
                 "INSERT INTO schema_migrations (version, name, applied_at) VALUES (?, ?, ?)",
                 (step.version, step.name, now),
             )
-        connection.execute("COMMIT" if missing else "ROLLBACK")
+        connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")

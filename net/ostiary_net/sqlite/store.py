@@ -170,8 +170,7 @@ class SQLiteStore(SQLStore):
         turn = self.begin_turn()
         try:
             decisions = turn.decide(events, now, origins)
-            if turn.is_pending:
-                turn.commit()
+            turn.commit()
         finally:
             turn.release()
         return decisions

@@ -102,7 +102,7 @@ class WriteAheadLog:
         with self._one_at_a_time:
             self._closed = True
             if self._connection is not None:
-                self._connection.close(force=True)
+                self._connection.close()
                 self._connection = None
 
     def _open_connection(self) -> apsw.Connection:

@@ -71,8 +71,9 @@ def test_every_setting_of_the_connections_took_effect(path: Path) -> None:
             assert writer.config(getattr(apsw, f"SQLITE_DBCONFIG_{name}"), -1) == value
         assert writer.pragma("cache_size") == -4_096
         assert writer.pragma("mmap_size") == 0
+        assert not writer.open_flags & apsw.SQLITE_OPEN_CREATE, "what was moved away is not made anew"
         with store._readers.snapshot() as reader:
-            assert reader.pragma("query_only") == 1
+            assert (reader.pragma("query_only"), reader.readonly("main")) == (1, True)
             memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
             assert memory // 2 - 1 <= reader.pragma("mmap_size") <= memory // 2
             assert reader.pragma("cache_size") == -4_096
@@ -205,6 +206,7 @@ def test_a_step_that_fails_leaves_the_schema_as_it_was(path: Path) -> None:
         ),
         (True, "UPDATE schema_migrations SET name = 'of_a_fork'", "different Ostiary"),
         (False, "CREATE TABLE things (thing)", "another program"),
+        (False, "PRAGMA application_id = 7", "another program"),
         (False, None, "not a SQLite file"),
     ],
 )
@@ -218,10 +220,10 @@ def test_a_foreign_file_is_left_alone(path: Path, is_made: bool, statement: str 
         connection = apsw.Connection(str(path))
         connection.execute(statement).fetchall()
         connection.close()
-    before = path.read_bytes()
+    before, open_files = path.read_bytes(), os.listdir("/proc/self/fd")
     with pytest.raises(SchemaError, match=message):
         SQLiteStore(path)
-    assert path.read_bytes() == before
+    assert (path.read_bytes(), os.listdir("/proc/self/fd")) == (before, open_files)
     assert {file.name for file in path.parent.iterdir()} <= {path.name, path.name + ".lock"}
 
 
@@ -232,6 +234,13 @@ def test_an_update_that_changes_nothing_is_refused_in_words(path: Path) -> None:
         with pytest.raises(ValueError, match="must change a column"):
             store.write([Update(role, role)])
         assert store.records(Table.ROLE) == (role,)
+
+
+def test_an_error_that_every_later_turn_will_meet_too_is_the_files(path: Path) -> None:
+    of_one_turn = (apsw.BusyError, apsw.LockedError, apsw.ConstraintError, FileMoved, ValueError)
+    with SQLiteStore(path) as store:
+        kinds: tuple[type[Exception], ...] = (*of_one_turn, apsw.IOError, apsw.FullError)
+        assert [kind for kind in kinds if store.is_broken_by(kind())] == [apsw.IOError, apsw.FullError]
 
 
 def fault(kind: type[apsw.Error], code: int, text: str = "disk I/O error") -> apsw.Error:

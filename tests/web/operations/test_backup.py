@@ -23,7 +23,9 @@ from click.testing import BytesIOCopy
 
 from ostiary_net.observability.summaries import Milestone
 from ostiary_net.sqlite import SQLiteStore
+from ostiary_net.sqlite.backup import restore
 from ostiary_net.sqlite.compacting import compact as compact_file
+from ostiary_net.sqlite.writer import WriterLock
 from ostiary_web.cli import backup
 from tests.net.sqlite.disk import Disk
 from tests.support import asks
@@ -291,6 +293,19 @@ def test_a_failed_restore_leaves_nothing_and_can_be_done_again(machine: Machine,
     assert [path.name for path in (tmp_path / "there").iterdir()] == ["ostiary.db"]
 
 
+def test_an_end_that_is_still_in_the_log_is_not_lost_with_it(machine: Machine, tmp_path: Path) -> None:
+    """SQLite does not say that the disk was too full to move the log into a file that is closed."""
+
+    def erase(copy: Path) -> None:
+        with closing(apsw.Connection(str(copy))) as connection:
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            connection.execute("PRAGMA journal_mode = WAL; DELETE FROM users").fetchall()
+
+    restore(tmp_path / "here" / "ostiary.db", tmp_path / "ostiary.db", erase)
+    with SQLiteStore(tmp_path / "ostiary.db") as restored:
+        assert usernames(restored) == set()
+
+
 @pytest.mark.parametrize("bytes_at_most", [0, 100_000])
 @pytest.mark.parametrize("command", ["backup", "restore"])
 def test_a_file_limit_is_reported(machine: Machine, tmp_path: Path, command: str, bytes_at_most: int) -> None:
@@ -377,8 +392,12 @@ def test_a_file_is_made_small_if_no_process_uses_it(
         ran = machine.run("compact")
         assert (ran.exit_code, ran.out, "is in use: stop the server" in ran.err) == (1, "", True)
         assert is_active(address, secret, live)
+    starting = WriterLock(file)
+    starting.acquire()
+    assert "is in use: stop the server" in machine.run("compact").err
+    starting.close()
     made = machine.script("compact")
-    assert beside == [str(file.parent)] * 2, "what SQLite needs meanwhile is where the file is"
+    assert beside == [str(file.parent)] * 3, "what SQLite needs meanwhile is where the file is"
     after = file.stat().st_size
     assert made == {"bytes": after, "gained": made["gained"]}
     assert made["gained"] > 4_000_000 > before - after - made["gained"]
@@ -392,6 +411,8 @@ def test_a_disk_that_is_full_leaves_the_file_as_it_was(machine: Machine, tmp_pat
     with FullDisk() as disk:
         disk.fail_after(writes)
         ran = machine.run("compact")
+        disk.fail_after(writes)
+        assert "cannot be used: the disk is full" in Machine(tmp_path / "new").run("migrate").err
     assert (ran.exit_code, ran.out) == (1, "")
     assert ran.err.endswith("the disk is full\n")
     assert machine.run("client", "list").exit_code == 0

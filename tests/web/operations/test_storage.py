@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
@@ -280,7 +281,9 @@ def relations_in(url: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name, mode", [("ostiary.db", 0o444), ("ostiary.db-shm", 0o444), (".", 0o555)])
-def test_a_file_that_cannot_be_written_stops_the_start(name: str, mode: int) -> None:
+def test_a_file_that_cannot_be_written_stops_the_start(
+    name: str, mode: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with of_nobody() as folder:
         machine = Machine(folder, SECOND_FACTOR_KEY="k" * 40)
         assert machine.run("migrate").exit_code == 0
@@ -293,8 +296,11 @@ def test_a_file_that_cannot_be_written_stops_the_start(name: str, mode: int) -> 
             # The folder is `DATA_DIR` too, and the log of a start may name it first.
             *_, line = ran.err.splitlines()
             assert line.startswith("ostiary: DATABASE_URL: ")
-            assert f"{folder / name} cannot be written" in line
+            assert f"{folder / name} cannot be written: it belongs to " in line
+        assert f"{folder / name} cannot be written" in machine.run("compact").err
         assert sorted(folder.glob("ostiary.db*")) == before
+        monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(f_flag=os.ST_RDONLY))
+        assert "written: it is on a file system for reading only" in machine.run("migrate").err
         (folder / name).chmod(0o700)
         assert machine.run("migrate").exit_code == 0
 
@@ -376,7 +382,9 @@ def test_whose_a_file_is_that_the_server_cannot_write_is_said(name: str, others_
 def test_a_file_without_a_place_for_its_log_is_refused(how: str, tmp_path: Path) -> None:
     machine = Machine(tmp_path / "inside of")
     assert Machine(tmp_path).run("migrate").exit_code == 0
-    outside, inside = tmp_path / "ostiary.db", tmp_path / "inside of" / "ostiary.db"
+    # The system lists the mounts of a machine by their bytes.
+    outside = (tmp_path / "ostiary.db").rename(tmp_path / os.fsdecode(b"\xe4.db"))
+    inside = tmp_path / "inside of" / "ostiary.db"
     inside.parent.mkdir()
     if how == "mount":
         inside.touch()
