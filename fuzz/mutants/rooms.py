@@ -152,7 +152,6 @@ ROOMS: Final = {
             *_tests("web/overview", "overview"),
             _TRANSCRIPTS,
         ),
-        may_survive=0.1,
     ),
     "gate": Room(
         # The modules that assemble the application run in servers' processes.

@@ -17,7 +17,15 @@ from fuzz.shared.memory_store import ServerMemoryStore
 from fuzz.shared.seeds import SeededEntropy
 from ostiary_core import Epochs, Instant, MemoryStore, RefreshToken, Secret, events as e
 from ostiary_core.model.decision import Insert
-from ostiary_core.model.records import RECORD_TABLES, AuthorizationCode, Key, Table, TextCode, TextCodePurpose
+from ostiary_core.model.records import (
+    RECORD_TABLES,
+    AuthorizationCode,
+    Key,
+    Session,
+    Table,
+    TextCode,
+    TextCodePurpose,
+)
 from ostiary_core.model.reply import LoginIssued, Refused, Reply
 from ostiary_core.model.secret import digest_of
 from ostiary_core.retention import Expirable, ExpiredBatch
@@ -191,10 +199,11 @@ async def test_one_instance_purges_and_the_others_do_not(autojump_clock: MockClo
     assert [metrics.write_exposition().count(swept) for metrics in (first, second)] == [1, 0]
 
 
-def orphans(store: SQLiteStore, number: int) -> None:
-    """Insert refresh tokens of a session that is gone."""
+def insert_tokens(store: AnyStore, number: int, session_id: str = "gone") -> None:
+    """Insert refresh tokens of a session, which need not be there."""
     tokens = (
-        RefreshToken(digest=digest_of(f"{each}"), session_id="gone", generation=0) for each in range(number)
+        RefreshToken(digest=digest_of(f"{session_id} {each}"), session_id=session_id, generation=0)
+        for each in range(number)
     )
     store.write([Insert(token) for token in tokens])
 
@@ -202,7 +211,7 @@ def orphans(store: SQLiteStore, number: int) -> None:
 async def test_all_tokens_are_gone_through_in_eight_days(autojump_clock: MockClock, tmp_path: Path) -> None:
     clock = HandClock()
     with SQLiteStore(tmp_path / "ostiary.db") as store:
-        orphans(store, 6_000)
+        insert_tokens(store, 6_000)
         async with purging(store, clock, every_seconds=DAY):
             await trio.sleep(3.5 * DAY)
             left = len(store.records(Table.REFRESH_TOKEN))
@@ -214,7 +223,7 @@ async def test_all_tokens_are_gone_through_in_eight_days(autojump_clock: MockClo
 async def test_instances_replaced_daily_reach_all_tokens(autojump_clock: MockClock, tmp_path: Path) -> None:
     clock = HandClock()
     with SQLiteStore(tmp_path / "ostiary.db") as store:
-        orphans(store, 6_000)
+        insert_tokens(store, 6_000)
         for day in range(60):
             async with purging(store, clock, f"instance {day}", DAY):
                 await trio.sleep(1.5 * DAY)
@@ -280,10 +289,12 @@ async def test_a_failure_is_logged_and_retried(failure: str, times: int, autojum
 
 async def test_a_purge_begins_at_any_token_and_records_only_a_reached_end(autojump_clock: MockClock) -> None:
     begins: list[bytes] = []
+    asked: list[Expirable] = []
     left: list[int] = []
 
     class Watched(PlainStore):
         def find_expired(self, kind: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
+            asked.append(kind)
             begins.extend([after] if kind is Expirable.TOKENS else [])
             return super().find_expired(kind, after, now, limit)
 
@@ -292,7 +303,7 @@ async def test_a_purge_begins_at_any_token_and_records_only_a_reached_end(autoju
             super().record_milestone(milestone, now)
 
     async def run_slowly(work: Any, /, *, limiter: trio.CapacityLimiter) -> Any:
-        await trio.sleep(30)
+        await trio.sleep(5)
         return work()
 
     store, clock = Watched(), HandClock()
@@ -304,6 +315,44 @@ async def test_a_purge_begins_at_any_token_and_records_only_a_reached_end(autoju
         await trio.sleep(3_600)
     assert set(left) == {0}
     assert begins[0] != b""
+    first_round = asked[: asked.index(Expirable.TOKENS)]
+    assert first_round.count(Expirable.CODES) == 1, "half of the time is up after it"
+
+
+async def test_records_that_the_rules_keep_wait_for_the_next_time() -> None:
+    """The clock of the store may be behind the one that the purge asks by."""
+
+    class Ahead(PlainStore):
+        def find_expired(self, kind: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
+            return super().find_expired(kind, after, Instant(now + 300_000), limit)
+
+    store, clock = Ahead(), HandClock()
+    house = House(store, clock)
+    for number in range(100):
+        house.code(f"code {number}")
+    assert (await clear(store, clock))["codes"] == 0
+
+
+async def test_a_whole_purge_forgets_all_old_entries(autojump_clock: MockClock) -> None:
+    store, clock = PlainStore(), HandClock()
+    store.turn([asks.user(f"user{number}") for number in range(150)], clock.now())
+    clock.wait(2 * DAY)
+    assert (await clear(store, clock, audit_days=1))["audit entries"] == 150
+
+
+async def test_a_whole_purge_reaches_the_last_of_many_tokens(store: AnyStore) -> None:
+    clock, metrics = HandClock(), Metrics()
+    House(store, clock).sign_in()
+    insert_tokens(store, 600)
+    insert_tokens(
+        store,
+        600,
+        next(each.session_id for each in store.records(Table.SESSION) if isinstance(each, Session)),
+    )
+    async with open_turns(store, clock, run_inline) as turns:
+        await Purge(turns, store, clock, run_sync=run_inline, metrics=metrics).purge_once()
+    assert len(store.records(Table.REFRESH_TOKEN)) == 601
+    assert 'ostiary_swept_total{what="tokens"} 600' in metrics.write_exposition()
 
 
 async def test_records_purged_before_a_failure_are_counted() -> None:
@@ -320,4 +369,6 @@ async def test_records_purged_before_a_failure_are_counted() -> None:
         clearing = Purge(turns, store, clock, audit_seconds=1, run_sync=run_inline, metrics=metrics)
         with pytest.raises(OSError, match="disk"):
             await clearing.purge_once()
-    assert 'ostiary_swept_total{what="codes"} 7' in metrics.write_exposition()
+    shown = metrics.write_exposition()
+    assert 'ostiary_swept_total{what="codes"} 7' in shown
+    assert 'ostiary_swept_total{what="audit_entries"} 0' in shown

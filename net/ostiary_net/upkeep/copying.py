@@ -50,7 +50,11 @@ def copy_records(source: Path, target: PostgreSQLStore, tell: Callable[[str, int
         tell("audit", there["audit"])
     arrived = target.counts()
     if arrived != there:
-        differing = [f"{name}: {number} and {arrived[name]}" for name, number in there.items()]
+        differing = [
+            f"{name}: {number} and {arrived[name]}"
+            for name, number in there.items()
+            if arrived[name] != number
+        ]
         raise CopyError(f"the copy is not complete ({'; '.join(differing)}); empty the target and retry")
     return arrived
 

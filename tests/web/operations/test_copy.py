@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import apsw
+import pytest
+
 from ostiary_core.model.records import RECORD_TABLES
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.sqlite import SQLiteStore
@@ -45,3 +48,20 @@ def test_a_target_that_does_not_answer_is_one_line_without_a_password(tmp_path: 
     url = "postgresql://u:hunter22@127.0.0.1:9/d"
     ran = machine.run("copy", machine.environment["DATABASE_URL"], url)
     assert (ran.exit_code, ran.err.count("\n"), "hunter22" in ran.err) == (1, 1, False), ran.err
+
+
+def test_a_copy_of_another_release_or_without_all_rows_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Machine(tmp_path)
+    assert machine.run("migrate").exit_code == 0
+    with lent_schema() as url:
+        target = Machine(tmp_path, DATABASE_URL=url)
+        monkeypatch.setattr(PostgreSQLStore, "keep_entries", lambda *_: None)
+        ran = target.run("copy", machine.environment["DATABASE_URL"])
+        assert (ran.exit_code, "is not complete (audit: 1 and 0); empty" in ran.err) == (1, True), ran.err
+    with apsw.Connection(str(tmp_path / "ostiary.db")) as connection:
+        connection.execute("DELETE FROM schema_migrations WHERE version > 20")
+    with lent_schema() as url:
+        ran = Machine(tmp_path, DATABASE_URL=url).run("copy", machine.environment["DATABASE_URL"])
+        assert (ran.exit_code, ran.err.count("\n"), "migrate" in ran.err) == (1, 1, True), ran.err
