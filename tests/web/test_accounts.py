@@ -2,6 +2,8 @@
 
 import pytest
 
+from ostiary_core.model.instant import Arrival, later
+from ostiary_net.turns.service import Service
 from tests.rows import row
 from tests.support.callers import Api, Browser, exchange_of, expect_refusal
 from tests.support.served import Served
@@ -88,3 +90,17 @@ async def test_white_space_around_a_user_name_is_ignored(served: Served, api: Ap
     renamed = await api.succeed("PUT", f"/api/iam/users/{registered['id']}", {"username": f"{white}anna"})
     assert renamed["username"] == "anna"
     await api.fail(400, "A0401", "POST", "/api/iam/users", {**fields, "username": white})
+
+
+async def test_a_refresh_that_may_have_come_in_time_is_a_failure_and_ends_nothing(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """READINGS 46: the server was stopped for a while, with the request on its way."""
+    program = served.api()
+    first = {"refreshToken": (await program.sign_in())["refreshToken"]}
+    second = {"refreshToken": (await program.succeed("POST", "/api/auth/refresh", first))["refreshToken"]}
+    served.clock.wait(40)
+    now = served.clock.now()
+    monkeypatch.setattr(Service, "estimate_arrival", lambda _: Arrival(later(now, -20), now))
+    await program.fail(500, "A0500", "POST", "/api/auth/refresh", first)
+    await program.succeed("POST", "/api/auth/refresh", second)
