@@ -126,8 +126,6 @@ class Writer:
     def _keep_others_away(self) -> Iterator[None]:
         """Keep all others from writing while the block runs."""
         with self._one_turn_at_a_time:
-            if self._closed:
-                raise StoreClosed
             self._lock.acquire()
             try:
                 yield

@@ -4,6 +4,7 @@ import errno
 import os
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import partial
@@ -26,6 +27,7 @@ from ostiary_net.sqlite import SchemaError, SQLiteStore
 from ostiary_net.sqlite.file import FileMoved, describe_fault
 from ostiary_net.sqlite.record_sql import PARTS
 from ostiary_net.sqlite.schema import bring_up_to_date, known_migrations
+from ostiary_net.sqlite.writer import WriterLock
 from ostiary_net.turns.turn_queue import LONGEST_WAIT_SECONDS
 from tests.support import asks, story
 from tests.support.stores import live, usernames
@@ -60,6 +62,7 @@ def test_every_file_of_the_store_is_its_owners_alone(path: Path) -> None:
 def test_every_setting_of_the_connections_took_effect(path: Path) -> None:
     with SQLiteStore(path) as store:
         writer = store._writer._open_connection()
+        assert store.try_begin_turn() is None, "which waits for nobody while it tries"
         assert writer.pragma("journal_mode") == "wal"
         full, fast = 2, 2
         assert (writer.pragma("synchronous"), writer.pragma("secure_delete")) == (full, fast)
@@ -79,6 +82,24 @@ def test_every_setting_of_the_connections_took_effect(path: Path) -> None:
             assert reader.pragma("cache_size") == -4_096
             with pytest.raises(apsw.ReadOnlyError):
                 reader.execute("DELETE FROM users")
+
+
+def test_a_connection_that_was_given_up_is_made_anew_by_what_waits(path: Path) -> None:
+    store = SQLiteStore(path)
+    with (path.parent / "ostiary.db-wal").open():  # so that the next log has another number
+        for _ in range(2):
+            store.check_ready()
+            store._writer._open_connection().close()
+            with pytest.raises(apsw.ConnectionClosedError):
+                store.check_ready()
+    assert store.try_begin_turn() is None, "what waits makes the connection anew"
+    kept = path.rename(path.with_name("kept"))
+    with pytest.raises(FileMoved):
+        store.check_ready()
+    kept.rename(path)
+    with closing(WriterLock(path)) as lock:
+        assert lock.try_acquire(), "a turn that cannot begin holds up no other process"
+    store.close()
 
 
 def test_a_closed_store_says_so_and_closing_again_is_nothing(path: Path) -> None:
@@ -105,8 +126,9 @@ def test_no_turn_is_kept_in_a_file_that_was_moved_away(path: Path, ending: str) 
         with pytest.raises(FileMoved, match="another file"):
             store.begin_turn()
         if not ending:
-            with pytest.raises(FileMoved):
-                store.records(Table.USER)
+            for read in (partial(store.records, Table.USER), store.checkpoint):
+                with pytest.raises(FileMoved):
+                    read()
             with pytest.raises(FileMoved, match="without its database"):
                 SQLiteStore(path)
         path.with_name("kept").rename(gone)

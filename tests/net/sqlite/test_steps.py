@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore, StoreClosed
 from ostiary_net.sqlite.store import SQLiteTurn
+from ostiary_net.sqlite.writer import WriterLock
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import Turns
 from tests.support import asks
@@ -83,6 +84,20 @@ def test_a_store_waits_in_turn_after_another_process_wrote(store: SQLiteStore) -
         turn = decided_turn(store, asks.user("ben"))  # no other process has written since
         turn.commit()
     assert usernames(store) == {"first", "theirs", "anna", "ben"}
+
+
+def test_who_may_wait_waits_for_the_lock_of_another_process(store: SQLiteStore) -> None:
+    with closing(WriterLock(store.path)) as lock:
+        for wait in (store.check_ready, store.checkpoint):
+            lock.acquire()
+            assert store.try_begin_turn() is None
+            waiting = threading.Thread(target=wait)
+            waiting.start()
+            waiting.join(0.05)
+            assert waiting.is_alive()
+            lock.release()
+            waiting.join(BOUND_SECONDS)
+            assert not waiting.is_alive()
 
 
 def test_it_does_not_wait_for_a_program_that_knows_no_lock(store: SQLiteStore) -> None:
