@@ -61,8 +61,8 @@ class Dialect:
     """Clause by which such a database reads a table in the order of its rows."""
     narrowed_audit: Mapping[str, str] = field(default_factory=dict)
     """Replacement for the audit table by filter, the most selective first."""
-    can_hold: Callable[[str], bool]
-    """Whether the database can hold a text."""
+    can_hold: Callable[[SQLValue], bool]
+    """Whether the database can hold a value."""
 
 
 _Statement = tuple[str, tuple[SQLValue, ...]]
@@ -332,7 +332,7 @@ class Pager:
             searched = [source.expression(name) for name in listing.resource.searched]
             conditions.append(f"({' OR '.join(self._dialect.contains.format(text) for text in searched)})")
             bindings += [contained_text(name, listing.search) for name in listing.resource.searched]
-        if not all(self._dialect.can_hold(value) for value in bindings if isinstance(value, str)):
+        if not all(map(self._dialect.can_hold, bindings)):
             return None
         return _ListSQL(
             source=source,
@@ -364,7 +364,7 @@ class Pager:
             # Codes are in lower case and kept as JSON.
             return among_few.format(has), [json.dumps(value)]
         if isinstance(value, tuple):
-            possible = [str(each) for each in value if self._dialect.can_hold(each)]
+            possible = [each for each in value if self._dialect.can_hold(each)]
             one_of = f"{expression} IN ({', '.join('?' * len(possible))})"
             return one_of if possible else "1 = 0", [*possible]
-        return f"{expression} = ?", [value if isinstance(value, bool) else str(value)]
+        return f"{expression} = ?", [value]
