@@ -101,6 +101,11 @@ ROOMS: Final = {
             "tests/net/store",
             "tests/net/sqlite",
             *_tests("net", "columns"),
+            *_tests_of(
+                "tests/net/test_purging.py",
+                "a_lease_is_one_holders_until_it_runs_out",
+                "a_whole_purge_reaches_the_last_of_many_tokens",
+            ),
             *_tests("web/operations", "backup copy slow_lists"),
             *_tests_of(
                 "tests/web/operations/test_storage.py",

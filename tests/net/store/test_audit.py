@@ -11,7 +11,7 @@ from ostiary_core.model.fact import FactKind
 from ostiary_core.model.reply import TokensIssued
 from ostiary_net.sql.store import SQLStore
 from ostiary_net.turns.ports import TrailEnd
-from tests.support import asks
+from tests.support import asks, story
 from tests.support.stores import ContractStore, world_on
 from tests.support.story import START
 
@@ -35,8 +35,8 @@ def test_changes_and_refusals_of_a_client_are_no_use_of_it(store: ContractStore)
     used_at = world.now
     world.wait(60).when(asks.revoke(world.basic(), pair.refresh_token))
     world.when(asks.machine(asks.credentials("app", "a wrong secret")))
-    world.given(ClientDisabled(caller=Operator(), client_id="app"))
-    assert store.last_used(["app"]) == {"app": used_at}
+    world.given(ClientDisabled(caller=Operator(), client_id="app"), story.client("unused"))
+    assert store.last_used(["app", "unused"]) == {"app": used_at}
 
 
 def test_the_trail_ends_with_its_last_entry_and_is_read_in_parts(durable_store: ContractStore) -> None:

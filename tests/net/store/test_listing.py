@@ -13,6 +13,7 @@ from ostiary_core.conformance.harness import StoreFactory
 from ostiary_core.conformance.lists import lists_have_the_pages_and_totals_of_the_reference
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import Insert
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import MINUTE_MS
 from ostiary_core.model.records import SessionKind, Table
 from ostiary_core.storage.listing import (
@@ -25,6 +26,7 @@ from ostiary_core.storage.listing import (
     USERS,
     Listable,
     Listing,
+    Page,
     Sort,
     TimeRange,
     contained_text,
@@ -70,8 +72,10 @@ def test_lists_of_which_each_is_long_have_the_pages_of_the_reference(
 )
 def test_texts_that_no_database_holds_are_found_nowhere(store: ContractStore, listing: Listing[Any]) -> None:
     store.turn([asks.user("anna")], START)
-    assert store.page(listing, START).items == ()
+    assert store.page(listing, START) == Page((), 0)
     assert store.items_after(listing, None, START) == ()
+    beside_another = Listing(resource=AUDIT, filters={"kind": ("\ud800", FactKind.USER_REGISTERED.value)})
+    assert store.page(beside_another, START).total == 1
 
 
 def test_the_crowd_puts_something_on_every_list_and_leaves_some_off(reference: ServerMemoryStore) -> None:
@@ -124,11 +128,12 @@ def test_a_total_may_be_a_minute_old(durable_store: ContractStore, monkeypatch: 
 
 def test_a_list_that_grew_is_read_to_its_end(store: ContractStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paging, "EXACT_TOTAL_MAX", 2)
-    listing = Listing(resource=USERS, page_size=3)
+    listing = Listing(resource=USERS, page_size=3, sort=(Sort("username", descending=True), Sort("name")))
     store.turn([asks.user(f"user{number:02}") for number in range(9)], START)
     assert store.page(listing, START).total == 9
     store.turn([asks.user(f"user{number:02}") for number in range(9, 13)], START)
-    assert [user.username for user in _all_of(store, listing)] == [f"user{number:02}" for number in range(13)]
+    read = [user.username for user in _all_of(store, listing)]
+    assert read == [f"user{number:02}" for number in reversed(range(13))]
 
 
 def _all_of(store: ContractStore, listing: Listing[Any]) -> list[Any]:
