@@ -77,10 +77,8 @@ def read_cluster_status(url: str, password: str | None = None) -> ClusterStatus:
 
 
 def _connect(url: str, password: str | None) -> Connection[Any]:
-    named: dict[str, Any] = {"connect_timeout": _CONNECT_SECONDS, "autocommit": True}
-    if password is not None:
-        named["password"] = password
-    return psycopg.connect(url, prepare_threshold=None, **named)
+    # The driver leaves out a parameter that is None.
+    return psycopg.connect(url, password=password, connect_timeout=_CONNECT_SECONDS)
 
 
 @contextmanager

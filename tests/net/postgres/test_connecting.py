@@ -99,6 +99,7 @@ def refusals(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def refuse(*arguments: Any, **named: Any) -> Any:
         if reasons:
+            assert named["connect_timeout"] == 5, "a silent host holds up no start for minutes"
             raise psycopg.OperationalError(reasons.pop(0))
         return connect(*arguments, **named)
 

@@ -12,6 +12,7 @@ from typing import Final
 import psycopg
 import pytest
 
+from ostiary_net.postgres import cluster_status
 from tests.support.processes import Cluster, Machine, free_port
 
 FILES: Final = Path(__file__).parents[3] / "docs" / "deploy" / "cluster"
@@ -57,6 +58,8 @@ def following(cluster: Cluster, folder: Path) -> Iterator[None]:
 
 
 def test_a_lone_server_has_no_standby_to_speak_of(cluster: Cluster, tmp_path: Path) -> None:
+    with psycopg.connect(cluster.address) as connection, cluster_status._transaction(connection):
+        assert connection.execute("SHOW statement_timeout").fetchone() == ("10s",)
     assert not {"replication", "standbys", "archive", "pooler"} & set(find_levels(tmp_path, cluster.address))
 
 
