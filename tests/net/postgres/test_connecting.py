@@ -188,6 +188,7 @@ def test_a_connection_has_its_settings_whatever_the_address_names(address: str) 
     with own as store, store._connections.lend() as made:
         assert made.info.get_parameters()["tcp_user_timeout"] == "3000"
         assert made.prepare_threshold is None
+    assert store._connections._pool.closed
 
 
 def test_a_connection_is_given_back_without_a_transaction_and_left_if_it_led_to_no_primary(
