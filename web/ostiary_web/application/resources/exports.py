@@ -103,7 +103,7 @@ class _Export(ResponseBody, Generic[T, V]):
 
     async def read_piece(self) -> None:
         """Read and write until there is something to send; raise `TurnFailed`."""
-        while not self._piece and not self._is_complete:
+        while not self._piece:
             # One piece at a time of all exports: none keeps another from going on.
             piece = await self.context.service.query_whole_lists(self._write_piece, self.context.origin)
             if piece is None:
