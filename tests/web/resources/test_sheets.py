@@ -16,6 +16,7 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.record_type import Kind
 from ostiary_core.storage.listing import USERS
 from ostiary_core.texts import ENGLISH
+from ostiary_web.application.resources import sheet_writing
 from ostiary_web.application.resources.fields import Field, ListView, SheetUse
 from ostiary_web.application.resources.sheet_writing import TOO_LONG, SheetWriter
 from ostiary_web.sheets import book, parsing
@@ -39,12 +40,12 @@ def field(name: str, kind: Kind, place: int) -> Field[tuple[object, ...]]:
     return Field(name=name, kind=kind, read=lambda item: item[place], sheet=SheetUse.IMPORT_EXPORT)
 
 
-def write_sheet(*columns: Kind, items: list[tuple[object, ...]], rows_a_sheet: int = 1_000) -> bytes:
+def write_sheet(*columns: Kind, items: list[tuple[object, ...]]) -> bytes:
     names = [f"f{place}" for place in range(len(columns))]
     fields = tuple(field(*each) for each in zip(names, columns, range(len(columns)), strict=True))
     list_view: ListView[Any, Any] = ListView(name="s", source=USERS, fields=fields)
     language = ENGLISH.with_texts({"page.s": "S", **{f"column.s.{name}": name for name in names}})
-    writer = SheetWriter(list_view, language, SHANGHAI, START, rows_a_sheet=rows_a_sheet)
+    writer = SheetWriter(list_view, language, SHANGHAI, START)
     writer.write(items)
     writer.close()
     return writer.take_bytes()
@@ -90,6 +91,7 @@ def test_no_text_becomes_a_formula(text: str) -> None:
 def test_what_is_typed_into_an_empty_cell_of_a_text_column_is_text() -> None:
     kinds = (Kind.TEXT, Kind.TEXTS, Kind.CODES, Kind.INTEGER, Kind.TIME)
     content = write_sheet(*kinds, items=[(None, (), (), None, None)])
+    assert '<row r="2"></row>' in xml_of(content)
     styles = xml_of(content, "xl/styles.xml").partition("<cellXfs")[2].partition("</cellXfs>")[0]
     formats = re.findall(r'<xf numFmtId="([0-9]+)"', styles)
     found = [re.search(r'style="([0-9]+)"', column) for column in re.findall(r"<col [^>]*>", xml_of(content))]
@@ -119,10 +121,18 @@ def test_what_no_cell_can_hold_is_no_value_at_all() -> None:
     assert rows[1:] == [["x" * 32_767], [TOO_LONG]]
 
 
-def test_a_full_sheet_is_followed_by_another_with_the_headings() -> None:
-    content = write_sheet(Kind.INTEGER, items=[(number,) for number in range(5)], rows_a_sheet=3)
+def test_a_full_sheet_is_followed_by_another_with_the_headings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sheet_writing, "_ROWS_A_SHEET", 3)
+    content = write_sheet(Kind.INTEGER, items=[(number,) for number in range(5)])
     found = [rows_of(content, place) for place in range(3)]
     assert found == [[["f0"], [0], [1]], [["f0"], [2], [3]], [["f0"], [4]]]
+    assert re.findall('<sheet name="([^"]*)"', xml_of(content, "xl/workbook.xml")) == ["S", "S 2", "S 3"]
+
+
+def test_a_sheet_has_as_many_rows_as_programs_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(book.Book, "write_row", lambda self, _: setattr(self, "row", self.row + 2**19))
+    content = write_sheet(Kind.INTEGER, items=[(1,), (2,)])
+    assert xml_of(content, "xl/workbook.xml").count("<sheet ") == 2
 
 
 @pytest.mark.parametrize("more, rows", [(0, [3, 3, 2]), (1, [4, 3])])
@@ -142,7 +152,7 @@ def test_columns_beyond_the_alphabet_have_names_too() -> None:
 
 
 def test_a_book_is_complete_and_knows_no_clock_but_the_one_that_was_handed_in() -> None:
-    content, again = (write_sheet(Kind.TEXT, Kind.TIME, items=[("a", START)], rows_a_sheet=2) for _ in "12")
+    content, again = (write_sheet(Kind.TEXT, Kind.TIME, items=[("a", START)]) for _ in "12")
     assert again == content
     assert "2027-01-15T08:00:00Z" in xml_of(content, "docProps/core.xml")
     named = re.findall('PartName="/([^"]*)"', xml_of(content, "[Content_Types].xml"))
@@ -150,6 +160,12 @@ def test_a_book_is_complete_and_knows_no_clock_but_the_one_that_was_handed_in() 
     assert {*named} == {part for part in parts if not part.endswith((".rels", "[Content_Types].xml"))}
     assert re.findall('<col min="(.)" max="(.)"', xml_of(content)) == [("1", "1"), ("2", "2")]
     assert '<pane ySplit="1"' in xml_of(content), "the headings stay in sight"
+
+
+def test_a_column_is_as_wide_as_its_values_are_long() -> None:
+    kinds = (Kind.BOOLEAN, Kind.INTEGER, Kind.TIME, Kind.CODES, Kind.TEXTS, Kind.CHANGES)
+    widths = re.findall('width="([0-9]+)', xml_of(write_sheet(*kinds, items=[])))
+    assert widths == sorted({*widths})
 
 
 def test_cells_look_like_what_they_are() -> None:

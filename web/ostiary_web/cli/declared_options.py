@@ -13,7 +13,6 @@ from ostiary_core.storage.listing import Listing, Match
 from ostiary_web.application.resources.fields import ListView
 from ostiary_web.application.resources.queries import (
     Arguments,
-    filter_fields,
     list_parameters,
     read_filters,
     sort_fields,
@@ -120,7 +119,7 @@ def _make_filter(name: str, list_view: ListView[Any, Any], option: str, paramete
         return click.option(f"--{option}", parameter, type=SortOrder(), help=help_text)
     field, end = next(
         (field, name.removeprefix(field.name))
-        for field in filter_fields(list_view)
+        for field in list_view.fields
         if name in (field.name, f"{field.name}From", f"{field.name}To")
     )
     label = list_view.heading(field, LANGUAGES.default)

@@ -28,7 +28,7 @@ LARGEST_PAGE_SIZE: Final = 200
 _LONGEST_TEXT: Final = 256
 MOST_VALUES: Final = 50
 _NUMBER: Final = re.compile("[0-9]{1,9}", re.ASCII)
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 Arguments = Mapping[str, Sequence[str]]
 """The parameters of a query string, each with all its values."""
@@ -80,12 +80,6 @@ def list_parameters(list_view: ListView[Any, Any]) -> tuple[str, ...]:
 def sort_fields(list_view: ListView[Any, Any]) -> tuple[str, ...]:
     """Return the fields by which a list is sorted."""
     return (*_Reader(list_view, {}).sorts,)
-
-
-def filter_fields(list_view: ListView[Any, Any]) -> tuple[Field[Any], ...]:
-    """Return the fields by which a list filters, exactly or by a range."""
-    known = {*list_view.source.filters, *list_view.source.ranges}
-    return tuple(field for field in list_view.fields if field.listing_name in known)
 
 
 class _Reader(Generic[T]):
@@ -232,7 +226,7 @@ def _parse_instant(text: str, of_a_day: time) -> Instant | None:
             return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return Instant((moment - _EPOCH) // timedelta(milliseconds=1))
+    return Instant((moment - EPOCH) // timedelta(milliseconds=1))
 
 
 def _is_plain(text: str) -> bool:

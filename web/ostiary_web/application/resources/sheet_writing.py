@@ -20,6 +20,7 @@ from ostiary_core.model.unknown_word import UnknownWord
 from ostiary_core.texts import Language, Languages
 from ostiary_web.application.resources.changes import format_changes
 from ostiary_web.application.resources.fields import Field, ListView, SheetUse
+from ostiary_web.application.resources.queries import EPOCH
 from ostiary_web.sheets.book import Book, SheetColumn, Style, boolean_cell, number_cell, text_cell
 
 V = TypeVar("V")
@@ -32,7 +33,6 @@ TOO_LONG: Final = "#too long for a cell"
 _LONGEST_CELL: Final = 32_767
 _ROWS_A_SHEET: Final = 1_048_576
 _FORMULA_BEGINS: Final = ("=", "+", "-", "@", "\t", "\r")
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_DAY: Final = datetime(1899, 12, 30, tzinfo=UTC)
 """Day zero of spreadsheets' dates."""
 _NOTES_COLUMNS: Final = (("sheet.column", 28), ("sheet.name", 28), ("sheet.note", 90))
@@ -51,15 +51,7 @@ _WIDTHS: Final = {
 class SheetWriter(Generic[V]):
     """Writes items row by row; `take_bytes` returns what is ready to send, `close` completes the file."""
 
-    def __init__(
-        self,
-        list_view: ListView[Any, V],
-        language: Language,
-        zone: ZoneInfo,
-        now: Instant,
-        *,
-        rows_a_sheet: int = _ROWS_A_SHEET,
-    ) -> None:
+    def __init__(self, list_view: ListView[Any, V], language: Language, zone: ZoneInfo, now: Instant) -> None:
         self._list_view = list_view
         self._fields = [
             field
@@ -69,7 +61,6 @@ class SheetWriter(Generic[V]):
         self._title = list_view.title(language)
         self._language = language
         self._zone = zone
-        self._rows_a_sheet = rows_a_sheet
         self._book = _new_book(now)
         self.take_bytes, self.close = self._book.take_bytes, self._book.close
         self._sheets = 0
@@ -78,7 +69,7 @@ class SheetWriter(Generic[V]):
     def write(self, items: Iterable[V]) -> None:
         """Write the next rows, on a further sheet once one is full."""
         for item in items:
-            if self._book.row == self._rows_a_sheet or self._book.is_sheet_full:
+            if self._book.row == _ROWS_A_SHEET or self._book.is_sheet_full:
                 self._begin_sheet()
             self._book.write_row([self._make_cell(field.kind, field.read(item)) for field in self._fields])
 
@@ -101,7 +92,7 @@ class SheetWriter(Generic[V]):
             case Kind.INTEGER, int(number):
                 return number_cell(number)
             case Kind.TIME, int(instant):
-                moment = (_EPOCH + timedelta(milliseconds=instant)).astimezone(self._zone)
+                moment = (EPOCH + timedelta(milliseconds=instant)).astimezone(self._zone)
                 days = (moment.replace(tzinfo=UTC) - _FIRST_DAY) / timedelta(days=1)
                 return number_cell(days, Style.TIME)
             case ((Kind.TEXTS | Kind.CODES), tuple(texts)):
@@ -140,7 +131,7 @@ def write_template(
 
 
 def _new_book(now: Instant) -> Book:
-    return Book(_EPOCH + timedelta(milliseconds=now))
+    return Book(EPOCH + timedelta(milliseconds=now))
 
 
 def _size_columns(fields: Sequence[Field[Any]]) -> list[SheetColumn]:
