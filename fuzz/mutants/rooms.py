@@ -197,6 +197,12 @@ ROOMS: Final = {
             *_tests("web/overview", "overview"),
             *_tests("web/pages", "audit_list forms"),
             *_tests("web/account", "invitations"),
+            *_tests_of(
+                "tests/web/command_line/test_import.py",
+                "a_file_that_cannot_be_imported_is_said_why",
+                "bad_rows_are_never_hashed",
+            ),
+            "web/ostiary_web/application/resources/sheet_rows.py",
             _TRANSCRIPTS,
         ),
         may_survive=0.15,

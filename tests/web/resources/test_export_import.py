@@ -230,7 +230,9 @@ async def test_an_export_that_cannot_be_read_on_is_cut_off_and_one_that_cannot_b
 
     holder = await with_noise(served)
     sent.ends = break_store
-    await sent.export(holder, "/api/audit/events/export")
+    with capture_logs() as log:
+        await sent.export(holder, "/api/audit/events/export")
+    assert [entry["event"] for entry in log][-1] == "an answer was cut off"
     assert not sent.is_complete
     assert sent.reads_before[-1] < 8
     expect_refusal(await holder.call("GET", "/api/audit/events/export"), 500, "A0500")
@@ -551,8 +553,8 @@ async def test_a_cell_with_an_error_takes_nothing_away(served: Served) -> None:
     [
         ("name", "<c><v>110105199003078888</v></c>", "more than 15 digits"),
         ("name", "<c><v>1.1010519900307888E+17</v></c>", "more than 15 digits"),
-        ("roleIds", "<c><v>12345678901234567</v></c>", "more than 15 digits"),
-        ("name", '<c s="2"><v>45678</v></c>', "is displayed differently"),
+        ("roleIds", "<c><v>1234567890123456</v></c>", "more than 15 digits"),
+        ("roleIds", '<c s="2"><v>45678</v></c>', "is displayed differently"),
         ("name", "<c><v>123456789012345</v></c>", "123456789012345"),
         ("name", '<c s="1"><v>123</v></c>', "000123"),
         ("phone", '<c s="1"><v>12345</v></c>', "012345"),
@@ -621,8 +623,10 @@ async def test_headings_that_are_none_or_twice_are_named(api: Api) -> None:
 async def test_a_value_without_a_heading_is_refused_in_each_kind_of_sheet(api: Api) -> None:
     table = [["username", "name"], ["anna", "Ng", "Anna"], ["bert", "Bert", " "]]
     text = "\n".join(",".join(row) for row in table)
-    for sheet in (table, text.encode()):
-        assert "has no heading" in await message_of(api, sheet, "rows.2.C")
+    with capture_logs() as log:
+        for sheet in (table, text.encode()):
+            assert "has no heading" in await message_of(api, sheet, "rows.2.C")
+    assert [entry["why"] for entry in log] == ["fields_invalid"] * 2
 
 
 async def test_the_page_of_an_import_names_the_headings_that_are_allowed(served: Served) -> None:

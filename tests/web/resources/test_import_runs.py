@@ -32,6 +32,7 @@ class Hashing:
         self._hash = served.services.passwords.hash
         self._allowed = trio.Semaphore(0)
         self.served = served
+        self.may_be_refused = set[bool]()
         monkeypatch.setattr(served.services.passwords, "hash", self._wait_and_hash)
 
     def let(self, number: int) -> None:
@@ -39,6 +40,7 @@ class Hashing:
             self._allowed.release()
 
     async def _wait_and_hash(self, password: str, *, may_be_refused: bool = True) -> str:
+        self.may_be_refused.add(may_be_refused)
         await self._allowed.acquire()
         return await self._hash(password, may_be_refused=may_be_refused)
 
@@ -80,6 +82,7 @@ async def test_an_import_of_many_passwords_says_how_far_it_is(hashing: Hashing) 
     done = expect_success(await await_end(api, address))
     assert (done["state"], done["prepared"], done["rows"]) == ("done", MANY, MANY)
     assert done["imported"] == {"created": MANY, "updated": 0, "unchanged": 0, "hashesLeft": 0}
+    assert hashing.may_be_refused == {False}, "however many sign in meanwhile"
     await hashing.served.api().sign_in("u0", "a good password")
 
 
@@ -171,14 +174,17 @@ async def test_a_run_done_at_a_stop_counts_as_done(serve: Serve, monkeypatch: py
             await trio.lowlevel.checkpoint()
             return work()
 
-        address = (await api.import_sheet(USERS, people(), "insert")).headers["Location"]
+        address = (await api.import_sheet(USERS, [*people(), ["later", "Later"]], "insert")).headers[
+            "Location"
+        ]
         monkeypatch.setattr(runs, "run_sync", stop_and_write)
         hashing.let(MANY)
         await trio.Event().wait()
     async with serve() as served:
         api = await served.administrator()
-        assert (await api.succeed("GET", address))["state"] == "done"
-        assert (await api.succeed("GET", USERS))["total"] == 1 + MANY
+        done = await api.succeed("GET", address)
+        assert (done["state"], len(done["imported"]["cannotSignIn"])) == ("done", 1)
+        assert (await api.succeed("GET", USERS))["total"] == 2 + MANY
 
 
 async def test_a_failed_run_is_logged_and_is_over(hashing: Hashing, monkeypatch: pytest.MonkeyPatch) -> None:
