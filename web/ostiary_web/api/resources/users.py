@@ -50,11 +50,10 @@ async def batch_roles(context: RequestContext) -> RolesChanged:
     ids, add, remove = await read_role_changes(context)
     caller = context.caller
     known = await decide_each(context, [events.UserRequested(caller=caller, user_id=each) for each in ids])
-    decided = [each for each in known if each is not None]
-    if len(decided) < len(ids):
+    if None in known:
         # Not all of them were read in time: that says nothing of whether they are there.
         raise TurnFailed
-    users_found = [RESOURCE.item_in_reply(each.reply) for each in decided]
+    users_found = [RESOURCE.item_in_reply(each.reply) for each in known if each is not None]
     faults = [
         FieldFault(f"ids.{place}", Why.NOT_FOUND) for place, user in enumerate(users_found) if user is None
     ]
