@@ -195,7 +195,7 @@ ROOMS: Final = {
             *("tests/web/resources", "tests/web/online", "tests/web/audit/test_audit.py"),
             *_tests("web", "later_words single_permissions bad_fields"),
             *_tests("web/overview", "overview"),
-            *_tests("web/pages", "audit_list forms"),
+            *_tests("web/pages", "forms"),
             *_tests("web/account", "invitations"),
             *_tests_of(
                 "tests/web/command_line/test_import.py",
