@@ -12,11 +12,8 @@ from ostiary_core.model.decision import Insert
 from ostiary_core.model.records import Role
 from tests.support.callers import ADMIN_PASSWORD, Browser, authorization, expect_refusal, forms_in
 from tests.support.connections import DOORS
-from tests.support.files import SHEET, sheet_of
 from tests.support.people import with_phone
 from tests.support.served import Serve, Served
-
-SECRET = re.compile(r'id="secret-text">([^<]+)<')
 
 # --- requests that are refused before a route sees them
 
@@ -159,63 +156,7 @@ async def test_an_origin_that_is_not_ours_is_logged_beside_the_one_that_is(brows
     assert told == [("https://id.example", "http://id.example")] * 3 + [("", "http://id.example")]
 
 
-# --- a client
-
-
-def form_of(page: httpx.Response, action: str) -> dict[str, str]:
-    (form,) = [form for form in forms_in(page) if form.action == action]
-    return form.fields
-
-
-@pytest.mark.parametrize(
-    "path, values",
-    [
-        ("/admin/clients/new", {"clientId": "another", "name": "New", "grantTypes": "client_credentials"}),
-        ("/admin/people/new", {"username": "another", "name": "New", "password": "long enough"}),
-        ("/admin/roles/new", {"code": "another", "name": "New"}),
-    ],
-)
-async def test_a_form_of_something_new_that_is_sent_twice_shows_what_was_made(
-    served: Served, browser: Browser, path: str, values: dict[str, str]
-) -> None:
-    """READINGS 31: a second answer within a second shows the same page, also a secret that is shown once."""
-    page = await browser.get(path)
-    first = await browser.follow(await browser.submit(page, values, to=path))
-    made = served.records()
-    served.clock.wait(0.999)
-    second = await browser.submit(page, values, to=path)
-    assert second.status_code == 429
-    assert "The same request was just made." in second.text
-    assert "New</h1>" in second.text
-    assert SECRET.findall(second.text) == SECRET.findall(first.text)
-    assert served.records() == made
-    served.clock.wait(0.001)
-    assert (await browser.submit(page, values, to=path)).status_code == 409
-
-
-async def test_what_an_empty_lifetime_means(served: Served, browser: Browser) -> None:
-    await served.client(accessTokenTtl=600)
-    new = await browser.get("/admin/clients/new")
-    assert "300 (5 min) to 86400 (1 d); 1800 (30 min) if left empty" in unescape(new.text)
-    page = await browser.get("/admin/clients/app/edit")
-    assert "300 (5 min) to 86400 (1 d); unchanged if left empty" in unescape(page.text)
-    values = {"name": "The App", "redirectUris": "https://app.example/callback", "scopes": "user.read"}
-    values |= {"grantTypes": "authorization_code", "accessTokenTtl": "", "autoApproveScopes": "user.read"}
-    saved = await browser.submit(page, values, to="/admin/clients/app/edit")
-    assert saved.status_code == 303, saved.text
-    root = await served.administrator()
-    assert (await root.succeed("GET", "/api/oauth/clients/app"))["accessTokenTtl"] == 600
-
-
-@pytest.mark.parametrize("path", ["/admin/clients/new", "/admin/clients/app/edit"])
-async def test_a_wrong_lifetime_is_shown_as_it_was_typed(served: Served, browser: Browser, path: str) -> None:
-    await served.client()
-    page = await browser.get(path)
-    for entered in ("0", "299", "soon"):
-        wrong = await browser.submit(page, {"accessTokenTtl": entered, "refreshTokenTtl": ""}, to=path)
-        assert wrong.status_code == 400
-        shown = form_of(wrong, path)
-        assert (shown["accessTokenTtl"], shown["refreshTokenTtl"]) == (entered, "")
+# --- roles
 
 
 async def test_a_role_behind_many_others_is_offered_and_ticked(served: Served, browser: Browser) -> None:
@@ -231,18 +172,6 @@ async def test_a_role_behind_many_others_is_offered_and_ticked(served: Served, b
 async def test_no_change_of_the_built_in_role_is_offered(browser: Browser) -> None:
     built_in = (await browser.get("/admin/roles/super_admin")).text
     assert ("cannot be changed" in built_in, "super_admin/edit" in built_in) == (True, False)
-
-
-async def test_a_sheet_sent_twice_shows_the_secrets_of_its_clients(served: Served, browser: Browser) -> None:
-    """The browser had stopped waiting for the first answer, so only the second one shows the secrets."""
-    place, sent = "/admin/clients/import", {"mode": "insert"}
-    page = await browser.get(place)
-    sheet = sheet_of([["clientId", "name", "grantTypes"], ["sheeted", "Sheeted", "client_credentials"]])
-    files = {"file": ("clients.xlsx", sheet, SHEET)}
-    first, second = [await browser.submit(page, sent, to=place, files=files) for _ in range(2)]
-    assert (first.status_code, second.status_code) == (200, 429)
-    secret = re.findall("<dt>sheeted</dt><dd><code>([^<]+)</code>", first.text)
-    assert secret == re.findall("<dt>sheeted</dt><dd><code>([^<]+)</code>", second.text) != []
 
 
 # --- two administrators have the same form open: neither undoes what the other saved
@@ -279,37 +208,6 @@ async def app(served: Served) -> dict[str, Any]:
 async def served_app(served: Served) -> Served:
     await served.client(accessTokenTtl=1800, refreshTokenTtl=2_592_000)
     return served
-
-
-async def test_a_user_who_changed_the_same_field_is_asked_first(served_app: Served) -> None:
-    (first, first_page), (second, second_page) = await open_page(served_app), await open_page(served_app)
-    await save(first, first_page, redirectUris="https://new.example/cb", name="Renamed")
-    entered = {"redirectUris": "https://other.example/cb", "accessTokenTtl": "600"}
-    asked = await save(second, second_page, **entered)
-    assert asked.status_code == 409
-    text = unescape(asked.text)
-    assert "Another user has changed this in the meantime." in text
-    assert "Changed meanwhile to: https://new.example/cb." in text
-    shown = form_of(asked, FORM)
-    # Their own entries are kept, and what they did not touch is as it stands.
-    assert "https://other.example/cb</textarea>" in text
-    assert (shown["accessTokenTtl"], shown["name"]) == ("600", "Renamed")
-    assert (await app(served_app))["accessTokenTtl"] == 1800
-
-    assert (await save(second, asked, **entered, name="Renamed")).status_code == 303
-    client = await app(served_app)
-    assert client["redirectUris"] == ["https://other.example/cb"]
-    assert (client["accessTokenTtl"], client["name"]) == (600, "Renamed")
-
-
-async def test_a_form_with_a_fault_in_it_still_knows_what_it_showed_at_first(served_app: Served) -> None:
-    (first, first_page), (second, second_page) = await open_page(served_app), await open_page(served_app)
-    await save(first, first_page, name="Renamed")
-    wrong = await save(second, second_page, accessTokenTtl="1")
-    assert wrong.status_code == 400
-    assert (await save(second, wrong, accessTokenTtl="600")).status_code == 303
-    client = await app(served_app)
-    assert (client["name"], client["accessTokenTtl"]) == ("Renamed", 600)
 
 
 @pytest.mark.parametrize(

@@ -209,41 +209,6 @@ async def test_wrong_passwords_sign_out(served: Served, place: str, to: str, fie
         assert (signed_in.status_code, signed_in.headers["location"]) == (303, place)
 
 
-async def test_a_list_is_as_it_was_left_after_actions_on_a_record(served: Served, browser: Browser) -> None:
-    """Any text in `back` is a query of the same list."""
-    anna = await served.user("anna")
-    here = "/admin/people?q=ann&enabled=true&sort=-username"
-    person = f"/admin/people/{anna}"
-    page = await browser.get(link(await browser.get(here), person))
-    assert link(page, "/admin/people?") == here
-    form = await browser.get(link(page, f"{person}/edit"))
-    assert link(form, person).startswith(f"{person}?back=")
-    for path, values in (("edit", {"name": "Ann"}), ("disable", {}), ("enable", {}), ("delete", {})):
-        form = page if path == "enable" else await browser.get(link(page, f"{person}/{path}"))
-        done = await browser.submit(form, values, to=f"{person}/{path}")
-        if path == "delete":
-            assert done.headers["location"] == here
-            break
-        page = await browser.follow(done)
-        assert link(page, "/admin/people?") == here
-
-    served.clock.wait(1)
-    await served.browser().sign_in()
-    online = await browser.get("/admin/online?q=admin&sort=-signedInAt")
-    end = next(each for each in hrefs(online) if "/end?selected=" in each)
-    ended = await browser.submit(await browser.get(end), {}, to=end.partition("?")[0])
-    assert ended.headers["location"] == "/admin/online?q=admin&sort=-signedInAt"
-    trail = await browser.get("/admin/audit?kind=session-started")
-    life = await browser.get(next(each for each in hrefs(trail) if "/sessions/" in each))
-    assert link(life, "/admin/audit?kind") == "/admin/audit?kind=session-started"
-
-    strange = ("//evil.example", "https://evil.example/?a=b", "javascript:alert(1)", "\\evil=x", "q=%ff", "")
-    for back in (*strange, "q=" + "x" * 3000, "a=1&" * 100):
-        page = await browser.get("/admin/roles/super_admin", params={"back": back})
-        (found,) = re.findall('<p class="way-back"><a href="([^"]*)"', page.text)
-        assert re.fullmatch("/admin/roles(?:[?][A-Za-z0-9%+=&._-]*)?", unescape(found)), found
-
-
 def hrefs(page: httpx.Response) -> list[str]:
     """Return the addresses of the links of a page."""
     return [unescape(each) for each in re.findall(r'<a [^>]*href="([^"]*)"', page.text)]

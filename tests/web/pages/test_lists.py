@@ -9,9 +9,7 @@ import httpx
 import pytest
 
 from ostiary_core.model.instant import SECOND_MS
-from ostiary_core.model.permissions import Permission
 from tests.support.callers import SOURCE, Browser
-from tests.support.people import browser_of, with_phone
 from tests.support.served import Served
 from tests.web.pages.test_selection import register_crowd
 
@@ -111,44 +109,6 @@ async def test_only_a_long_word_is_broken_and_an_address_never(served: Served) -
     )
     assert {name: classes for classes, name in cells} == names
     assert re.search(f'class="whole"><div>\\s*{source}', (await browser.get("/admin/online")).text)
-
-
-# --- search
-
-
-async def test_users_are_found_by_numbers_that_no_address_holds(served: Served, browser: Browser) -> None:
-    numbers = {"anna": "+8613800138000", "20240001": "13900138000", "dora": None}
-    ids = {name: await with_phone(served, name, phone) for name, phone in numbers.items()}
-    for name in ids:
-        await served.api().sign_in(name, f"{name} password")
-
-    async def found(path: str, **fields: str) -> tuple[str, list[str]]:
-        sent = await browser.submit(await browser.get(path), fields, to=path)
-        address = sent.headers["location"]
-        assert "138000" not in address
-        page = await browser.follow(sent)
-        assert page.status_code == 200, page.text
-        cell = 'data-label="(?:User(?: name)?|About)">?[^>]*>?\\s*<div>(.*?)</div>'
-        shown = [re.sub("<[^>]*>", "", each).split()[0] for each in re.findall(cell, page.text, re.DOTALL)]
-        return address.partition("?")[2], sorted(set(shown) & set(ids))
-
-    by_id = {name: f"id={user_id}" for name, user_id in ids.items()}
-    for typed in ("+8613800138000", "+86 138-0013 8000", "(8613800138000)", "13800138000"):
-        assert await found("/admin/people", q=typed) == (by_id["anna"], ["anna"])
-        assert await found("/admin/audit", userId=typed) == (f"userId={ids['anna']}", ["anna"])
-        assert await found("/admin/online", q=typed) == (f"userId={ids['anna']}", ["anna"])
-    assert await found("/admin/people", q="20240001") == (by_id["20240001"], ["20240001"]), "a name of digits"
-    assert await found("/admin/people", q="138 9999 9999") == ("q=%E2%80%A69999", [])
-    assert (await found("/admin/people", q="8000"))[1] == ["20240001", "anna"]
-    assert await found("/admin/audit", userId="9001380") == ("userId=" + ids["20240001"], ["20240001"])
-    assert (await found("/admin/audit", userId="8000"))[1] == ["20240001", "anna"]
-    assert (await found("/admin/people", q=ids["dora"][:9]))[1] == ["dora"]
-    root = await served.administrator()
-    [of_dora] = (await root.succeed("GET", "/api/monitor/online-users?q=dora"))["items"]
-    for asked in ({"q": of_dora["id"]}, {"q": ids["dora"]}, {"userId": "dora"}):
-        assert (await found("/admin/online", **asked))[1] == ["dora"]
-    browser = await browser_of(served, Permission.AUDIT_READ)
-    assert await found("/admin/audit", userId="+8613800138000") == ("userId=%E2%80%A68000", [])
 
 
 # --- many

@@ -13,27 +13,6 @@ from tests.support.served import Served
 COOKIE = "ostiary_notice"
 
 
-async def test_each_action_reports_once_what_it_did_and_ended(served: Served, browser: Browser) -> None:
-    anna = await served.user("anna", name="Anna <Ng>")
-    for _ in range(2):
-        await served.api().sign_in("anna", "anna's password")
-    place = f"/admin/people/{anna}"
-    for action, said in (
-        ("disable", "<p>Anna &lt;Ng&gt; is disabled.</p><p>2 sessions ended.</p>"),
-        ("enable", "<p>Anna &lt;Ng&gt; is enabled.</p></div>"),
-        ("force-out", "<p>All sessions of Anna &lt;Ng&gt; are ended.</p></div>"),
-        ("unlock", "<p>Anna &lt;Ng&gt; may try again at once.</p></div>"),
-        ("delete", "<p>Anna &lt;Ng&gt; is deleted.</p></div>"),
-    ):
-        asks = action not in ("enable", "unlock")
-        form = await browser.get(f"{place}/{action}" if asks else place)
-        done = await browser.submit(form, to=f"{place}/{action}")
-        assert "done" not in done.headers["location"]
-        page = await browser.follow(done)
-        assert said in page.text
-        assert said not in (await browser.get(str(page.url))).text, "not again on a reload"
-
-
 async def test_a_notice_waits_for_its_page(browser: Browser) -> None:
     await browser.submit(await browser.get("/account"), {"timezone": "UTC"}, to="/account/zone")
     assert "Saved." not in (await browser.get("/admin/people")).text

@@ -8,14 +8,13 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
-from ostiary_core.events import Operator, RoleRegistered
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.identifiers import names_of
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Table, User
-from tests.support.callers import Api, Browser, forms_in
-from tests.support.people import HOLDERS_PASSWORD, browser_of
+from tests.support.callers import Browser, forms_in
+from tests.support.people import browser_of
 from tests.support.served import Served
 
 PEOPLE = "/admin/people"
@@ -169,24 +168,6 @@ async def test_the_visitor_is_the_last_to_whom_it_is_done(served: Served) -> Non
     assert left == ["admin"], "the last of them stays"
 
 
-async def test_an_administrator_among_the_selected_is_warned_before(served: Served, api: Api) -> None:
-    anna, own = await served.user("anna"), (await api.succeed("GET", "/api/auth/me"))["id"]
-    served.clock.wait(1)
-    browser = await served.sign_in_browser()
-    here, *_ = (each["id"] for each in (await api.succeed("GET", "/api/monitor/online-users"))["items"])
-    for asked, is_told in (
-        (f"selected/users/delete?selected={anna}&selected={own}", True),
-        (f"selected/users/disable?selected={own}", True),
-        (f"selected/users/enable?selected={own}", False),
-        (f"selected/users/delete?selected={anna}", False),
-        (f"people/{own}/force-out", True),
-        (f"people/{anna}/force-out", False),
-        (f"online/end?selected={here}", True),
-        (f"online/end?selected={anna}", False),
-    ):
-        assert ("you are signed out at once" in (await browser.get(f"/admin/{asked}")).text) is is_told, asked
-
-
 async def test_only_who_may_change_records_can_select_them(served: Served) -> None:
     anna = await served.user("anna")
     browser = await browser_of(served, Permission.USER_LIST)
@@ -215,55 +196,3 @@ async def test_no_more_are_taken_at_once_than_an_action_is_done_to(served: Serve
 @pytest.mark.parametrize("query", ["all=1&createdAtFrom=yesterday", "all=1&nonsense=1"])
 async def test_a_filter_that_is_not_known_selects_nothing(browser: Browser, query: str) -> None:
     assert (await browser.get(f"/admin/selected/users/delete?{query}")).status_code == 400
-
-
-# --- roles of many
-
-
-async def register_role(served: Served, code: str, *permissions: Permission) -> str:
-    fields = {"code": code, "name": code.capitalize(), "permissions": [each.value for each in permissions]}
-    await served.decide(RoleRegistered(caller=Operator(), fields=fields))
-    return code
-
-
-async def test_roles_are_given_to_and_taken_from_all_that_match(served: Served, browser: Browser) -> None:
-    await register_crowd(served, 30)
-    for code in ("clerk", "reader"):
-        await register_role(served, code)
-    address = "/admin/selected/users/roles"
-    question = await browser.get(f"{address}?q=crowd&all=1")
-    page = await browser.follow(await confirm(browser, question, give="clerk"))
-    assert read_notice(page) == ["The roles of 30 users are changed."]
-    holders = await browser.get("/admin/roles/clerk")
-    assert '<a href="/admin/people?roleIds=clerk">30 users have this role (30 enabled).</a>' in holders.text
-    await confirm(browser, await browser.get(f"{address}?q=crowd01&all=1"), give="reader", take="clerk")
-    roles = {user.username: user.role_ids for user in stored_users(served)}
-    assert (roles["crowd001"], roles["crowd010"]) == (("clerk",), ("reader",))
-    of_clerks = unescape(re.findall(f'href="({address}[^"]*)"', holders.text)[0])
-    page = await browser.follow(await confirm(browser, await browser.get(of_clerks), take="clerk"))
-    assert read_notice(page) == ["The roles of 20 users are changed."]
-    for values, said in ({}, "Nothing was chosen"), ({"take": "clerk"}, "The roles of 0 users are changed."):
-        done = await confirm(browser, await browser.get(f"{address}?q=crowd&all=1"), **values)
-        assert read_notice(await browser.follow(done))[0].startswith(said)
-
-
-async def test_roles_are_given_after_a_proof_and_never_to_oneself_or_above_oneself(served: Served) -> None:
-    anna = await served.user("anna")
-    await register_role(served, "clerk", Permission.USER_UPDATE)
-    await register_role(served, "auditor", Permission.AUDIT_READ)
-    clerk = await browser_of(served, Permission.USER_LIST, Permission.USER_UPDATE, username="clara")
-    [clara] = [user for user in stored_users(served) if user.username == "clara"]
-    served.clock.wait(3600)
-    address = f"/admin/selected/users/roles?selected={anna}&selected={clara.user_id}"
-    page = await clerk.follow(await confirm(clerk, await clerk.get(address), take="clerk"))
-    assert read_notice(page)[0] == "The roles of 0 users are changed.", "to take needs no proof"
-    asked = await confirm(clerk, await clerk.get(address), give="clerk")
-    assert (asked.status_code, "Confirm that it is you" in asked.text) == (403, True)
-    assert read_notice(await clerk.follow(await clerk.submit(asked, {"proof": HOLDERS_PASSWORD}))) == [
-        "The roles of 1 user are changed.",
-        f"1 refused: {clara.name}. You cannot do this to yourself: ask another administrator.",
-    ]
-    roles = {user.username: user.role_ids for user in stored_users(served)}
-    assert (roles["anna"], roles["clara"]) == (("clerk",), clara.role_ids)
-    above = await confirm(clerk, await clerk.get(address), give="auditor")
-    assert (above.status_code, "Only administrators with all of its permissions" in above.text) == (403, True)
