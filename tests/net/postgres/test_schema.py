@@ -17,7 +17,7 @@ from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.reply import Done
-from ostiary_net.postgres import PostgreSQLStore, SchemaError
+from ostiary_net.postgres import PostgreSQLStore, SchemaError, schema
 from ostiary_net.postgres.schema import bring_up_to_date, is_distributed, known_migrations
 from ostiary_net.sql.columns import TABLES
 from ostiary_net.sql.migrations import Migration
@@ -48,6 +48,8 @@ def test_ten_instances_may_start_at_once_on_an_empty_database(address: str) -> N
 
 
 def test_a_database_of_a_newer_version_is_left_alone(address: str) -> None:
+    with psycopg.connect(address) as connection:
+        connection.execute("CREATE SEQUENCE of_somebody")  # without a table, it is no other program
     PostgreSQLStore(address).close()
     with psycopg.connect(address) as connection:
         connection.execute("INSERT INTO schema_migrations VALUES (%s, 'of_tomorrow', 0)", (NEWER,))
@@ -109,6 +111,8 @@ def step_behind(sql: str) -> tuple[Migration, ...]:
 
 
 def test_a_step_that_fails_leaves_the_schema_as_it_was(address: str) -> None:
+    with psycopg.connect(address) as connection:  # as an instance that ended early leaves it
+        connection.execute(schema._VERSION_TABLES)
     PostgreSQLStore(address).close()
     with pytest.raises(psycopg.errors.SyntaxError):
         bring_up_to_date(lender(address), step_behind("CREATE TABLE x (y BIGINT); NONSENSE"))
@@ -120,7 +124,10 @@ def test_a_step_that_fails_leaves_the_schema_as_it_was(address: str) -> None:
 def test_an_instance_of_the_release_before_goes_on_beside_a_schema_that_grew(address: str) -> None:
     with PostgreSQLStore(address, keeps_time=False) as running:
         running.turn([asks.user("before")], START)
-        bring_up_to_date(lender(address), step_behind("ALTER TABLE users ADD COLUMN nickname TEXT"))
+        names = ("statement_timeout", "idle_in_transaction_session_timeout")
+        bounded = address + "".join(f"%20-c%20{name}%3D9s" for name in names)
+        lasts = "".join(f"DO $$ BEGIN ASSERT current_setting('{name}') = '0'; END $$;" for name in names)
+        bring_up_to_date(lender(bounded), step_behind(f"{lasts}ALTER TABLE users ADD COLUMN nickname TEXT"))
         running.turn([asks.user("after")], START)
 
 
