@@ -169,6 +169,22 @@ async def test_nothing_is_kept_when_the_turn_could_not_be_taken(tmp_path: Path) 
         assert (await anna.succeed("GET", "/api/auth/me"))["avatarUrl"] == first
 
 
+async def test_an_upload_is_finished_though_its_caller_breaks_off(
+    served: Served, anna: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep = served.services.files.keep
+
+    async def leave_and_keep(content: bytes, ending: str) -> str:
+        here.cancel()
+        return await keep(content, ending)
+
+    monkeypatch.setattr(served.services.files, "keep", leave_and_keep)
+    with trio.CancelScope() as here:
+        await upload(anna, png())
+    address = (await anna.succeed("GET", "/api/auth/me"))["avatarUrl"]
+    assert list_files(served) == [address.removeprefix("/files/")]
+
+
 # --- showing
 
 

@@ -55,7 +55,7 @@ NAMES = {
     "python-requests/2.32.3": "python-requests 2.32",
     "okhttp/4": "okhttp 4",
     **dict.fromkeys(("", "shop/3.1", "Mozilla/5.0", "Mozilla/5.0 (compatible; Googlebot/2.1)", "xcurl/8.5")),
-    "Chrome/131 Linux": None,
+    **dict.fromkeys(("Chrome/131 Linux", "Mozilla/5.0 (X11; FreeBSD amd64) Firefox/133.0")),
     f"{'Mozilla/5.0 (Linux)':505}Chrome/": "Chrome on Linux",
     f"{'Mozilla/5.0 (Linux)':506}Chrome/": None,
 }

@@ -403,6 +403,8 @@ def test_entries_of_earlier_releases_show_the_command_line_by_having_no_request(
     earlier = replace(ended, actor_id=None)
     assert ended.is_by_operator
     assert earlier.is_by_operator
+    by_operator = replace(earlier, why=Why.PHONE_CHANGED, actor_name=None)
+    assert "The operator" in step_text(by_operator, tell_tale("it runs").explain(), LANGUAGES.default)
     for other in ({"trace_id": "trace"}, {"actor_id": "root"}, {"fact": None}):
         assert not replace(earlier, **other).is_by_operator, other
 
@@ -424,7 +426,12 @@ def test_programs_read_who_did_a_step_and_how_late_the_retries_came() -> None:
         ("client disabled on the command line, which says who is there", "deploy"),
     ):
         tale = tell_tale(name)
-        assert encode_history(tale.explain(), LANGUAGES.default, {}).steps[-1].actor_username == actor
+        last = encode_history(tale.explain(), LANGUAGES.default, {}).steps[-1]
+        assert (last.actor_username, actor in last.text) == (actor, True)
+    of = tell_tale("client disabled").explain()
+    names = {str(of.last.actor_id): "root"}
+    earlier = replace(of, steps=(replace(of.last, actor_name=None),))
+    assert encode_history(earlier, LANGUAGES.default, names).steps[-1].actor_username == "root"
 
 
 @pytest.mark.parametrize(

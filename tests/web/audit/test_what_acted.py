@@ -119,3 +119,9 @@ async def test_accounts_that_were_deleted_are_found_and_shown_by_name(served: Se
     assert "“anna” is in the names of 2 users, and any of them counts: anna, anna (deleted)" in page
     assert "Anna B" in await filter_trail(browser, actorId="renam")
     assert again not in page
+    many = [await served.user(f"many-{number}") for number in range(21)]
+    for user_id in many:
+        await served.decide(UserDeleted(caller=Operator(), user_id=user_id))
+    deleted = await entries(api, kind="user-deleted", pageSize="21", sort="-at")
+    assert {entry["target"] for entry in deleted} == {f"user:many-{number}" for number in range(21)}
+    assert "is in the names of 21 users" in await filter_trail(browser, userId="many")

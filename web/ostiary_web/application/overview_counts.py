@@ -56,9 +56,9 @@ class Span:
         start = self.starts[0]
         return Span(starts=(Instant(start - (self.end - start)),), end=start, is_hourly=self.is_hourly)
 
-    def place(self, hour: Instant) -> int:
-        """Return the index of the period in which an hour begins, also if a zone is half an hour off."""
-        return max(0, bisect_right(self.starts, hour) - 1)
+    def place(self, at: Instant) -> int:
+        """Return the index of the period in which an instant of the span lies."""
+        return bisect_right(self.starts, at) - 1
 
 
 def _midnight(day: date, zone: ZoneInfo) -> Instant:

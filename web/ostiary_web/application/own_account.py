@@ -29,18 +29,20 @@ async def sign_in(context: RequestContext, username: str, password: str) -> Logi
     service, name = context.service, canonical_username(username)
     await admit_guess(context, name)
     while True:
-        on_file = (await context.submit(events.PasswordHashRequested(of=username))).reply
-        password_hash = on_file.password_hash if isinstance(on_file, PasswordOnFile) else None
+        on_file = await context.decide(events.PasswordHashRequested(of=username))
+        assert isinstance(on_file, PasswordOnFile)
         # An unknown name has no hash, and verifying takes as long.
         doubts = service.sign_in_throttle.count_doubts(context.source, name, service.clock.monotonic())
         try:
-            verified = await context.passwords.verify_and_renew(password_hash, password, doubts=doubts)
+            verified = await context.passwords.verify_and_renew(
+                on_file.password_hash, password, doubts=doubts
+            )
         except RequestRefused:  # unchecked, as too many wait
             service.sign_in_throttle.take_back(context.source, name, service.clock.monotonic())
             raise
         attempt = events.SignInAttempted(
             username=username,
-            verified_against=password_hash,
+            verified_against=on_file.password_hash,
             password_matches=verified.matches,
             new_password_hash=verified.new_hash,
             user_agent=user_agent_of(context.headers),

@@ -35,7 +35,8 @@ async def send_recovery_code(context: RequestContext, phone: str) -> None:
 
     Raises `RequestRefused` if no password is recovered so.
     """
-    _require_text_recovery(context)
+    if not has_text_recovery(context):
+        context.refuse(Why.TEXT_RECOVERY_OFF)
     await _send_text_code(context, TextCodePurpose.RESET_PASSWORD, phone, None)
 
 
@@ -49,11 +50,6 @@ async def send_code_to_new_number(context: RequestContext, phone: str) -> None:
     if wait_seconds:
         context.refuse(Why.TEXT_CODES_TOO_FREQUENT, wait_seconds=wait_seconds)
     await _send_text_code(context, TextCodePurpose.CHANGE_PHONE, phone, context.caller)
-
-
-def _require_text_recovery(context: RequestContext) -> None:
-    if not has_text_recovery(context):
-        context.refuse(Why.TEXT_RECOVERY_OFF)
 
 
 async def _send_text_code(
@@ -70,7 +66,6 @@ async def recover_password(context: RequestContext, phone: str, code: str, new: 
 
     The code is checked first, so that a wrong one costs no hash.
     """
-    _require_text_recovery(context)
     entered = Secret(code)
     await context.decide(TextCodePresented(phone=phone, code=entered))
     new_password_hash = await context.services.passwords.hash(new)

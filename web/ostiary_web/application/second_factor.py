@@ -144,10 +144,9 @@ async def prove_identity(context: RequestContext, password: str | None, code: st
 
     Whose second factor is asked for needs no password, so none is verified.
     """
-    is_by_password = password is not None and not context.user.has_second_factor
     check = PasswordCheck(None, False)
-    if is_by_password:
-        check = await verify_current_password(context, password or "")
+    if password is not None and not context.user.has_second_factor:
+        check = await verify_current_password(context, password)
     proved = await _decide(
         context,
         events.IdentityProved(
