@@ -292,12 +292,17 @@ async def test_an_import_that_goes_on_after_its_request_is_refused_with_invitati
     assert (await api.succeed("GET", USERS))["total"] == 1
 
 
-async def test_an_import_outlives_failed_invitations(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_refused", [False, True])
+async def test_an_import_outlives_failed_invitations(
+    served: Served, monkeypatch: pytest.MonkeyPatch, is_refused: bool
+) -> None:
     root, decide = await served.administrator(), served.service.turns.decide
 
     async def fail_second(event: Event, *given: Any, **named: Any) -> Any:
         if isinstance(event, BatchRequested) and isinstance(event.events[0], InvitationMade):
-            raise TurnFailed
+            if not is_refused:
+                raise TurnFailed
+            event = replace(event, events=(replace(event.events[0], user_id="gone"),))
         return await decide(event, *given, **named)
 
     monkeypatch.setattr(served.service.turns, "decide", fail_second)
