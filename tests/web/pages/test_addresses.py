@@ -1,11 +1,12 @@
 """Addresses of pages: those too long to come back to are refused, and long lists have pages."""
 
 import pytest
+from structlog.testing import capture_logs
 
 from ostiary_net.front_door.limits import LONGEST_HEAD
 from ostiary_web.pages import account
 from ostiary_web.pages.addresses import is_too_long_to_return_to
-from tests.support.callers import Browser
+from tests.support.callers import Browser, form_token_in
 from tests.support.served import Served
 
 
@@ -33,3 +34,17 @@ async def test_sessions_beyond_a_page_are_on_the_next(
     for number, links in ((1, [2]), (2, [1]), (4, [2])):
         page = await browser.get(f"/account/sessions?page={number}")
         assert [each for each in range(6) if f'href="/account/sessions?page={each}"' in page.text] == links
+
+
+async def test_a_page_of_a_too_long_address_is_refused_and_a_form_or_a_sign_in_is_not(
+    browser: Browser,
+) -> None:
+    long = f"?q={'x' * 15_950}"
+    with capture_logs() as log:
+        refused = await browser.get(f"/account{long}", headers={"Accept": "text/html"})
+    assert (refused.status_code, [entry["why"] for entry in log]) == (414, ["address_too_long"])
+    assert "xxx" not in refused.text
+    assert (await browser.get(f"/login{long}")).status_code == 303
+    form = {"form_token": form_token_in(await browser.get("/account")), "timezone": "UTC"}
+    sent = await browser.post(f"/account/zone{long}", data=form, headers={"Origin": "null"})
+    assert sent.status_code == 303

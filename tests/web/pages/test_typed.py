@@ -1,6 +1,7 @@
 """A form has its typed fields again after a sign-in in between, and in another language."""
 
 import re
+from collections.abc import AsyncIterator
 from html import unescape
 from urllib.parse import urlencode
 
@@ -49,6 +50,25 @@ async def test_a_form_whose_session_ended_comes_back_filled_but_for_passwords(se
     chosen = re.findall("<option[^>]* selected[^>]*>([^<]+)", page.text)
     assert chosen == ["中文", "America/Lima"], "a list that has values, and one that has texts alone"
     assert "filled in again" not in (await browser.get(NEW)).text, "once"
+
+
+@pytest.mark.parametrize(
+    "characters, in_pieces, is_kept", [(1, False, True), (7_300, False, False), (1, True, False)]
+)
+async def test_a_lost_form_is_kept_if_it_is_short_and_says_so(
+    served: Served, characters: int, in_pieces: bool, is_kept: bool
+) -> None:
+    browser = await served.sign_in_browser()
+    token = form_token_in(await browser.get(NEW))
+    await end_session(served)
+    content = urlencode({"form_token": token, "name": "李" * characters}).encode()
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield content
+
+    kind = {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin"}
+    sent = await browser.post(NEW, content=pieces() if in_pieces else content, headers=kind)
+    assert (sent.status_code, "ostiary_typed=" in str(sent.headers)) == (303, is_kept)
 
 
 async def test_another_user_is_shown_nothing_of_it(served: Served) -> None:
