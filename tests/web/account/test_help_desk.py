@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from html import unescape
 
 import httpx
 import pytest
@@ -30,44 +29,8 @@ async def sign_in(api: Api, password: str = "wrong", username: str = "anna") -> 
     return (await attempt(api, username, password)).status_code
 
 
-async def list_names(api: Api, **query: str) -> list[str]:
-    return [user["username"] for user in (await api.succeed("GET", USERS, params=query))["items"]]
-
-
 async def fail_until_waiting(api: Api) -> None:
     assert [await sign_in(api) for _ in range(6)] == [401] * 5 + [429]
-
-
-async def test_a_sign_in_is_remembered_and_people_are_found_by_it(served: Served, api: Api) -> None:
-    anna = await served.user("anna")
-    assert (await api.succeed("GET", f"{USERS}/{anna}"))["lastSignInAt"] is None
-    served.clock.wait(60)
-    today = iso_time(served.clock.now())
-
-    assert await list_names(api, lastSignInAtTo=today) == ["admin", "anna"]
-    assert await list_names(api, lastSignInAtFrom=today) == []
-    assert await sign_in(served.api()) == 401
-    assert await list_names(api, lastSignInAtFrom=today) == []
-    assert await sign_in(served.api(), PASSWORD) == 200
-    assert await list_names(api, lastSignInAtFrom=today) == ["anna"]
-    assert await list_names(api, sort="lastSignInAt") == ["admin", "anna"]
-    assert (await api.succeed("GET", f"{USERS}/{anna}"))["lastSignInAt"] == today
-
-
-async def test_people_are_found_by_role_and_by_what_they_must_do_first(served: Served, api: Api) -> None:
-    await holder_of(served, Permission.USER_LIST, username="desk")
-    await holder_of(served, Permission.USER_LIST, username="desk-two")
-    await served.user("new", "first password", mustChangePassword=True)
-
-    assert await list_names(api, roleIds="role-of-desk") == ["desk"]
-    assert await list_names(api, roleIds="super_admin", enabled="true") == ["admin"]
-    assert await list_names(api, roleIds="role-of") == await list_names(api, roleIds='role-of-desk","x') == []
-    assert await list_names(api, mustChangePassword="true") == ["new"]
-
-    browser = await served.sign_in_browser()
-    people = (await browser.get("/admin/people?roleIds=role-of-desk")).text
-    assert re.search(r'<option value="role-of-desk" selected>[^<]*A role</option>', people)
-    assert re.findall(r'data-label="User name".*?<b>(.*?)</b>', people, re.DOTALL) == ["desk"]
 
 
 async def test_the_page_of_a_role_shows_its_holders_to_readers_of_people(served: Served) -> None:
@@ -139,31 +102,6 @@ async def test_the_help_desk_unlocks_no_user_above_it_and_no_unknown_one(served:
     admin = (await api.succeed("GET", "/api/auth/me"))["id"]
     await desk.fail(403, "A0403", "POST", f"{USERS}/{admin}/unlock")
     await desk.fail(404, "A0404", "POST", f"{USERS}/nobody/unlock")
-
-
-async def test_the_page_of_a_person_shows_what_the_help_desk_asks_for(served: Served) -> None:
-    app, anna = await served.client(), await served.user("anna")
-    await served.tokens(app, "anna", PASSWORD)
-    people = (Permission.USER_LIST, Permission.USER_UPDATE, Permission.ROLE_LIST)
-    desk = await browser_of(served, *people, Permission.ONLINE_LIST, Permission.ONLINE_KILL)
-    reader = await browser_of(served, Permission.USER_LIST, username="reader")
-    await fail_until_waiting(served.api(ELSEWHERE))
-
-    shown = await desk.get(f"/admin/people/{anna}")
-    page = unescape(shown.text)
-
-    assert re.search(r"Last sign-in</dt><dd>.{0,60}<time datetime=.2027-", page)
-    assert "Must change the password</dt><dd>no" in page
-    assert len(re.findall(r'href="/admin/online/end[?]selected=[0-9a-f]{32}"', page)) == 2
-    assert "<b>The App</b>" in page, "a running session names its application"
-    assert "5 failed tries are remembered." in page
-    assert ELSEWHERE in page
-    unlocked = await desk.submit(shown, to=f"/admin/people/{anna}/unlock")
-    assert "0 failed tries are remembered." in unescape((await desk.follow(unlocked)).text)
-    hidden = (await reader.get(f"/admin/people/{anna}")).text
-    assert ("Last sign-in" in hidden, "/admin/online" in hidden) == (True, False)
-    assert ("This server's pages" in page, "This server's pages" in unescape(hidden)) == (True, False)
-    assert "1 user has this role (1 enabled)." in (await desk.get("/admin/roles/super_admin")).text
 
 
 # --- guessed passwords, on the sign-in page and over the interface

@@ -1,6 +1,5 @@
 """`/api/monitor`: the running sessions, who may see them, and the end of one, of a client's, of all."""
 
-import re
 from typing import Any, TypeVar
 
 import pytest
@@ -11,8 +10,8 @@ from ostiary_core.model.reply import Reply
 from ostiary_net.turns.turns import ListQuery
 from ostiary_web.application.resources.online import force_out_everybody
 from tests.rows import row
-from tests.support.callers import Api, Browser, Registered
-from tests.support.people import browser_of, holder_of, sign_in
+from tests.support.callers import Api, Registered
+from tests.support.people import holder_of, sign_in
 from tests.support.served import Served
 from tests.support.stores import origin
 
@@ -155,56 +154,3 @@ async def test_only_super_administrators_see_and_end_client_credentials(served: 
 
     await api.succeed("DELETE", f"{PATH}/{session['id']}")
     assert not await served.api().is_active(app, token)
-
-
-async def test_a_login_above_is_out_of_reach_and_an_application_is_not(served: Served, api: Api) -> None:
-    """To end a user's login counts as forcing out the user (READINGS 40, 55)."""
-    app = await served.client()
-    pair = await served.tokens(app)
-    guard = await holder_of(served, Permission.ONLINE_LIST, Permission.ONLINE_KILL)
-    own = await holder_of(served, Permission.ONLINE_LIST, Permission.ONLINE_KILL, username="other")
-    browser = await served.sign_in_browser("holder", "the holder's")
-    logins = await list_sessions(api, kind="login")
-    for login in (one for one in logins if one["username"] == "admin"):
-        await guard.fail(403, "A0403", "DELETE", f"{PATH}/{login['id']}")
-        asked = await browser.get(f"/admin/online/end?selected={login['id']}")
-        refused = await browser.submit(asked, to="/admin/online/end")
-        assert (refused.status_code, "permission to do this" in refused.text) == (403, True)
-        assert "admin (admin)" in refused.text
-    await api.succeed("GET", "/api/auth/me")
-    [equal] = [one for one in logins if one["username"] == "other"]
-    await guard.succeed("DELETE", f"{PATH}/{equal['id']}")
-    await own.fail(401, "A1001", "GET", "/api/auth/me")
-    [session] = await list_sessions(api, kind="oauth")
-    await guard.succeed("DELETE", f"{PATH}/{session['id']}")
-    assert not await api.is_active(app, pair["access_token"])
-
-
-async def read_pages(browser: Browser) -> list[str]:
-    """Return the numbers of sessions on the page of a client and in the questions before its actions."""
-    shown = (await browser.get("/admin/clients/app")).text
-    counts = re.findall(r"<dt>Running sessions</dt><dd>(?:<a [^>]*>)?([0-9]+)", shown)
-    for action in ("disable", "delete", "reset-secret"):
-        asked = (await browser.get(f"/admin/clients/app/{action}")).text
-        counts += re.findall(r"([0-9]+) running session", asked)
-    return counts
-
-
-async def test_a_client_has_as_many_sessions_as_its_reader_may_see(served: Served) -> None:
-    """The page, each question and the list of sessions have the right number; only super administrators see
-    sessions of client credentials."""
-    app = await served.client()
-    await machine_token(served, app)
-    await machine_token(served, app)
-    await served.tokens(app)
-    reader = await holder_of(served, *(each for each in Permission))
-    root = await served.administrator()
-    for api, credentials, seen in ((reader, ("holder", "the holder's"), 1), (root, (), 3)):
-        browser = await served.sign_in_browser(*credentials)
-        assert await read_pages(browser) == [str(seen)] * 4
-        sessions = await api.succeed("GET", "/api/oauth/clients/app/sessions")
-        assert (sessions["total"], len(sessions["items"])) == (seen, seen)
-        assert len(await list_sessions(api, clientId="app")) == seen
-        assert "/admin/online?clientId=app" in (await browser.get("/admin/clients/app")).text
-    browser = await browser_of(served, Permission.CLIENT_LIST, username="short")
-    assert "/admin/online" not in (await browser.get("/admin/clients/app")).text

@@ -1,6 +1,5 @@
 """Users and roles have more than other records: passwords, reach, and a last administrator who must stay."""
 
-import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,8 +13,8 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.why import Why
 from ostiary_web.application.resources.users import make_role_change
 from tests.rows import row
-from tests.support.callers import Api, Browser, expect_refusal, expect_success, fields_of
-from tests.support.people import browser_of, holder_of
+from tests.support.callers import Api, expect_refusal, expect_success, fields_of
+from tests.support.people import holder_of
 from tests.support.served import Served
 
 USERS = "/api/iam/users"
@@ -93,40 +92,6 @@ async def test_a_deputy_reaches_no_account_above(served: Served, method: str, pa
     assert served.records() == before
     await above.succeed("GET", "/api/auth/me")
     expect_success(await ask(equal))
-
-
-async def read_offers(browser: Browser, path: str) -> tuple[list[str], str]:
-    """Return the ends of the addresses to which a page leads, without those of lists, and its text."""
-    page = (await browser.get(path)).text
-    found = re.findall(r'(?:href|action)="(/admin/[^"]*)"', page.split("<main", 1)[1])
-    return [each.removeprefix(path).removeprefix("/") for each in found if each.count("/") > 2], page
-
-
-async def test_a_page_offers_nothing_that_is_refused_as_another_stands_above(served: Served) -> None:
-    """READINGS 40; only sessions of applications may be ended (READINGS 55)."""
-    people = {each for each in Permission if each.startswith("iam.")} | {Permission.CLIENT_LIST}
-    deputy = {*people, Permission.ONLINE_LIST, Permission.ONLINE_KILL}
-    above = await holder_of(served, Permission.AUDIT_READ, username="above")
-    equal = await holder_of(served, *deputy, username="equal")
-    browser, watcher = await browser_of(served, *deputy), served.browser()
-    await holder_of(served, Permission.USER_LIST, *deputy - people, username="watcher")
-    await watcher.sign_in("watcher", "the holder's")
-    await served.tokens(await served.client(), "above", "the holder's")
-    body = {"name": "deploys", "permissions": ["audit.read"], "expiresInDays": 1}
-    await above.succeed("POST", "/api/auth/tokens", body, status=201)
-    [ended] = (await equal.succeed("GET", "/api/monitor/online-users", params={"kind": "oauth"}))["items"]
-    why = "you lack some"
-    for visitor, is_said in ((browser, True), (watcher, False)):
-        offers, page = await read_offers(visitor, f"/admin/people/{await id_of(above)}")
-        assert offers == [f"admin/online/end?selected={ended['id']}"]
-        assert (why in page) is is_said
-    offers, page = await read_offers(browser, f"/admin/people/{await id_of(equal)}")
-    assert " ".join(offers[:7]) == "edit disable reset-password invite unlock force-out delete"
-    assert why not in page
-    offers, page = await read_offers(browser, "/admin/roles/role-of-above")
-    assert [*offers[:1], why in page] == ["delete", True]
-    offers, page = await read_offers(browser, "/admin/roles/role-of-equal")
-    assert [*offers[:2], why in page] == ["edit", "delete", False]
 
 
 # --- roles
