@@ -28,6 +28,7 @@ from ostiary_core.model.unknown_word import UnknownWord
 from ostiary_core.oauth.state_tables import SESSION_ENDINGS
 from ostiary_web.application.history_record import encode_history
 from ostiary_web.application.history_texts import ENDINGS, duration_text, quote, safe_retries_text, step_text
+from ostiary_web.pages.administration.audit import reason_text
 from ostiary_web.texts import LANGUAGES
 from tests.support import asks
 from tests.support.asks import APP, BROWSER, caller_of, redeem, refresh
@@ -413,6 +414,7 @@ def test_words_of_a_later_release_are_told_as_far_as_they_are_known() -> None:
     of = tell_tale("revoked").explain()
     noted = replace(of.last, kind=StepKind.NOTED, fact=UnknownWord("moonlight"))
     assert "moonlight" in step_text(noted, of, LANGUAGES.default)
+    assert reason_text("moonlight", LANGUAGES.default) == "moonlight"
     for why in (UnknownWord("moonlight"), Why.NOT_READY):
         assert "which ended" not in step_text(replace(of.last, why=why), of, LANGUAGES.default)
 

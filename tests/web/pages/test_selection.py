@@ -1,6 +1,7 @@
 """A selection in a list lasts from page to page, may be all that match a filter, and is acted on together."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from html import unescape
 from urllib.parse import urlencode
@@ -8,11 +9,15 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
-from ostiary_core.model.decision import Insert
+from ostiary_core.events import Event
+from ostiary_core.model.decision import Decision, Insert
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.identifiers import names_of
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Table, User
+from ostiary_web.application.resources.batches import decide_each
+from ostiary_web.http.context import RequestContext
+from ostiary_web.pages.administration import selected_action
 from tests.support.callers import Browser, forms_in
 from tests.support.people import browser_of
 from tests.support.served import Served
@@ -191,6 +196,19 @@ async def test_no_more_are_taken_at_once_than_an_action_is_done_to(served: Serve
     more = (await browser.get(address)).text
     assert "Disable: all 2000 that match" in more
     assert "2002 match. At most 2000 are taken at once" in more
+
+
+async def test_those_who_were_not_reached_in_time_are_counted(
+    served: Served, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def decide_first(context: RequestContext, events: Sequence[Event]) -> list[Decision | None]:
+        return [*await decide_each(context, events[:1]), None, None]
+
+    monkeypatch.setattr(selected_action, "decide_each", decide_first)
+    ids = ["nobody", *await register_crowd(served, 2)]
+    question = await browser.get(f"/admin/selected/users/disable?{urlencode({'selected': ids}, doseq=True)}")
+    told = read_notice(await browser.follow(await confirm(browser, question)))
+    assert (told[0], told[-1]) == ("0 disabled.", "2 were not reached in time: please do it once more.")
 
 
 @pytest.mark.parametrize("query", ["all=1&createdAtFrom=yesterday", "all=1&nonsense=1"])

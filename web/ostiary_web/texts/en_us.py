@@ -496,7 +496,6 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.user_initial_password_hint": (
             "8 characters or more. The user has to choose another at the first sign-in."
         ),
-        "page.user_no_roles": "No roles are registered.",
         "page.user_reset": "Set a new password",
         "page.user_reset_will": (
             "{name} must choose another password at the next sign-in. {count} running {count:one=session "

@@ -420,7 +420,6 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.user_new": "创建用户",
         "page.user_initial_password": "初始密码",
         "page.user_initial_password_hint": "至少 8 个字符；用户首次登录时须修改。",
-        "page.user_no_roles": "尚无角色。",
         "page.user_reset": "重置密码",
         "page.user_reset_will": "{name} 的 {count} 个活跃会话立即结束，下次登录时须修改密码。",
         "page.user_force": "强制下线",

@@ -35,7 +35,6 @@ MOST_SELECTED: Final = 200
 _NAMES_SAID: Final = 8
 """Most users that are named if several match a filter."""
 _COUNT: Final = re.compile("[0-9]{1,9}", re.ASCII)
-_DAY: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,10 +166,10 @@ class AskedList(Generic[T, V]):
     def _bound(self, text: str, name: str) -> str:
         """Return the beginning or end of a day; anything else as it is, for the list to refuse."""
         try:
-            day = date.fromisoformat(text) if _DAY.fullmatch(text) else None
+            day = date.fromisoformat(text)
         except ValueError:
-            day = None
-        return text if day is None else day_bounds(day, self.page.zone)[name.endswith("To")].isoformat()
+            return text
+        return day_bounds(day, self.page.zone)[name.endswith("To")].isoformat()
 
     def heading(self, name: str) -> str:
         """Return the heading of a field."""

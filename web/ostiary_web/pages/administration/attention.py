@@ -124,13 +124,13 @@ def _store_findings(view: View) -> Iterator[Attention]:
         )
         yield Attention(text=text, href="#state", remedy=remedy, warning="uncounted")
     backed_up_at = state.milestones.get(Milestone.BACKED_UP)
-    if makes_backups(page) and backed_up_at is None:
-        text, remedy = page.text("page.attention_no_backup"), page.text("page.remedy_backup")
-        yield Attention(text=text, href="#state", remedy=remedy, warning="backup")
-    elif makes_backups(page) and backed_up_at is not None and now - backed_up_at > _BACKUP_AGE_MS:
-        days = (now - backed_up_at) // _DAY_MS
-        text, remedy = page.text("page.attention_backup", count=days), page.text("page.remedy_backup")
-        yield Attention(text=text, href="#state", remedy=remedy, warning="backup")
+    if makes_backups(page) and (backed_up_at is None or now - backed_up_at > _BACKUP_AGE_MS):
+        text = (
+            page.text("page.attention_no_backup")
+            if backed_up_at is None
+            else page.text("page.attention_backup", count=(now - backed_up_at) // _DAY_MS)
+        )
+        yield Attention(text=text, href="#state", remedy=page.text("page.remedy_backup"), warning="backup")
     if state.schema > state.known_schema:
         text = page.text("page.attention_schema", newer=state.schema, known=state.known_schema)
         remedy = page.text("page.remedy_schema")
@@ -151,7 +151,7 @@ def _server_findings(view: View, findings: Sequence[Finding]) -> Iterator[Attent
         warning = f"finding {finding.key} {finding.about}"
         yield Attention(
             text=view.page.text("page.attention_finding", about=finding.about, text=text),
-            href=view.client(name) if kind == "client" and name else None,
+            href=view.client(name) if kind == "client" else None,
             link="page.open_client",
             remedy=view.page.text("page.remedy_setting", name=finding.about) if is_setting else "",
             urgency=Urgency.FAULT if is_fault else Urgency.WARNING,

@@ -70,8 +70,8 @@ def _reason(named: NamedEntry, language: Language) -> str | None:
     return language.text("history.sentence", text=said)
 
 
-def _target(named: NamedEntry, language: Language) -> str | None:
-    """Write what an entry is about."""
+def _target(named: NamedEntry, language: Language) -> str:
+    """Write what an entry is about; nothing if it names no record."""
     entry, parts = named.entry, list[str]()
     if entry.role_id is not None:
         parts.append(language.text("page.about_role", role=entry.role_id))
@@ -79,7 +79,7 @@ def _target(named: NamedEntry, language: Language) -> str | None:
         parts.append(_name(named, entry.user_id, None, language))
     if entry.client_id is not None:
         parts.append(language.text("page.about_client", client=entry.client_id))
-    return language.text("change.between").join(parts) or None
+    return language.text("change.between").join(parts)
 
 
 def _actor(named: NamedEntry, language: Language) -> str | None:
@@ -94,7 +94,7 @@ def _actor(named: NamedEntry, language: Language) -> str | None:
     if entry.actor_token is None:
         return name
     return language.text(
-        "page.by_token", name=name, token=entry.actor_token, fingerprint=entry.actor_fingerprint or ""
+        "page.by_token", name=name, token=entry.actor_token, fingerprint=entry.actor_fingerprint
     )
 
 

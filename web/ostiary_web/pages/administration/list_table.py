@@ -38,8 +38,6 @@ class _Cell:
     value: object
     wrapping: str = ""
     """Where it breaks: `long` within words, `whole` nowhere, else between words; `cut` ends with its line."""
-    name: str | None = None
-    """Name behind an identifier, if it is known."""
     beneath: object = None
     """Value of the field beneath it."""
 
@@ -67,7 +65,7 @@ class ListTable(Generic[T, V]):
     def column(self, name: str, listing: Listing[T]) -> _Column:
         """Return the heading of a field, and the address that sorts by it."""
         field, heading = self._asked.fields[name], self._asked.heading(name)
-        if field.listing_name is None or field.listing_name not in self._list_page.list_view.source.sorts:
+        if field.listing_name not in self._list_page.list_view.source.sorts:
             return _Column(heading)
         first = listing.order[0]
         is_sorted = first.field == field.listing_name
@@ -109,9 +107,7 @@ class ListTable(Generic[T, V]):
                 return _Cell(label, "text", _NOTHING)
             return _Cell(label, "text", self._page.moment(Instant(value), seconds=seconds))
         if isinstance(value, str) and IDENTIFIER.fullmatch(value):
-            name = self._names.get(value)
-            wrapping = "" if name is None else _wrapping(name)
-            return _Cell(label, "identifier", value, wrapping, name, self._beneath(field, item))
+            return _Cell(label, "identifier", value, beneath=self._beneath(field, item))
         if field.kind is Kind.BOOLEAN:
             return _Cell(label, "boolean", bool(value))
         if field.kind in (Kind.TEXTS, Kind.CODES):

@@ -293,7 +293,6 @@ async def _item(
         refused=refused,
         place=pages.list_page.place,
         item=item,
-        shown=shown,
         secret=secret,
         running=await _count_running(page, pages, item_id),
         list_address=address_of_list(pages.list_page.place) if page.may(resource.permissions.list) else None,

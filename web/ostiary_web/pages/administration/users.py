@@ -67,7 +67,6 @@ async def _extra_context(page: PageContext, user: User | None) -> dict[str, Any]
         "hints": {
             "password": page.text("page.user_initial_password_hint"),
             "phone": "" if user is None else page.text("page.user_phone_ends"),
-            "roleIds": "" if roles else page.text("page.user_no_roles"),
         },
         "options": {
             "roleIds": roles,
