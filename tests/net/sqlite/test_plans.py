@@ -10,7 +10,17 @@ import apsw
 import pytest
 
 from ostiary_core import Listing
-from ostiary_core.storage.listing import AUDIT, GRANTS, ONLINE_SESSIONS, ONLINE_USERS, Listable, Match, Sort
+from ostiary_core.storage.listing import (
+    AUDIT,
+    CLIENTS,
+    GRANTS,
+    ONLINE_SESSIONS,
+    ONLINE_USERS,
+    USERS,
+    Listable,
+    Match,
+    Sort,
+)
 from ostiary_net.sql import paging
 from ostiary_net.sqlite import SQLiteStore
 from tests.net.store.test_listing import RESOURCES
@@ -91,6 +101,24 @@ def test_no_list_walks_an_index_that_it_does_not_ask_for(resource: Listable[Any]
                     for name in set(_ANY_ORDER.findall("\n".join(items))) - _TO_COUNT_BY - _FOR_CODES:
                         by = sql.source.expression(field).replace("s.", "")
                         assert first_columns[name].startswith(by), (narrowing, field, items)
+
+
+@pytest.mark.parametrize(
+    "resource, asked, way",
+    [
+        (AUDIT, {"filters": {"session_id": "some"}}, "audit_by_session (<expr>=?"),
+        (AUDIT, {"filters": {"user_id": "some"}}, "audit_by_user (<expr>=?"),
+        (USERS, {"filters": {"enabled": True}}, "INDEX users_by_username"),
+        (CLIENTS, {"filters": {"enabled": True}}, "INDEX clients_by_id"),
+        (USERS, {"search": "some"}, "'SCAN users'"),
+    ],
+    ids=repr,
+)
+def test_a_narrowed_list_is_counted_the_short_way(
+    resource: Listable[Any], asked: dict[str, Any], way: str, tmp_path: Path
+) -> None:
+    with SQLiteStore(tmp_path / "ostiary.db") as store:
+        assert way in str(read_and_explain(store, Listing(resource=resource, **asked)))
 
 
 def test_entries_before_a_far_page_are_not_read(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from ostiary_net.observability.summaries import (
     Tally,
     tally_entries,
 )
+from tests.support import asks
 from tests.support.stores import ContractStore, OpenStore
 
 DAY_SECONDS = 24 * 60 * 60
@@ -60,6 +61,11 @@ def test_each_entry_is_counted_once(store: ContractStore) -> None:
     assert (sum(counts), max(counts)) == (len(store.audit()), 3)
     assert everything(store) == expected
     assert store.state().uncounted == 0
+    store.turn([asks.user("ahead")], END)
+    store.turn([asks.user("behind")], now)
+    store.count_entries(Instant(END + 2 * MINUTE_MS), 3)
+    store.forget_entries(END, DAY_SECONDS, 10_000)
+    assert store.state().uncounted == 0, "the last entry that was counted is gone, and one before it is left"
 
 
 def test_several_that_count_at_once_count_each_entry_once(open_durable_store: OpenStore) -> None:
