@@ -261,6 +261,7 @@ ROOMS: Final = {
             ),
             *("tests/web/audit", "tests/web/overview", "tests/web/api_document/test_document.py"),
             "tests/web/attacks/test_password_floods.py",
+            *_tests("web/resources", "password_hashes"),
             *_tests_of(
                 "tests/web/operations/test_health.py",
                 "a_server_with_its_store_is_healthy_and_ready_at_any_rate",
