@@ -68,6 +68,9 @@ def test_a_standby_that_no_commit_waits_for_is_named(cluster: Cluster, tmp_path:
         level, text = find_levels(tmp_path, cluster.address)["replication"]
         assert level == "warning"
         assert "is asynchronous, with 1 standby" in text
+        cluster.execute("CREATE ROLE without_pg_monitor LOGIN")
+        found = cluster_status.read_cluster_status(f"{cluster.address}?user=without_pg_monitor")
+        assert (found.standbys, found.visible_standbys) == (1, ())
         cluster.set("synchronous_standby_names", "'*'")
         wait_for(cluster.address, "SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'")
         assert find_levels(tmp_path, cluster.address)["replication"][0] == "fine"
