@@ -229,7 +229,7 @@ def _decode_row(
     """Return a row as the JSON object that says the same."""
     fields: dict[str, object] = {}
     for field, cell in zip(columns, row.cells, strict=False):
-        if field is None or field.sheet is SheetUse.EXPORT_ONLY:
+        if field is None:
             continue
         match field.kind:
             case Kind.BOOLEAN | Kind.INTEGER if is_empty(cell):
