@@ -158,7 +158,7 @@ def test_nothing_but_what_was_sealed_by_this_server_is_unsealed() -> None:
     assert sealed is not None
     assert (unseal(key, sealed, str, 5), unseal(b"o" * 32, sealed, str, 5)) == ("abc", None)
     assert seal(key, entropy, "abcd", most_bytes=5) is None
-    # Whoever knows the text can change it by the cipher alone; the signature tells.
+    # An attacker who knows the text can change it by the cipher alone, but not the signature.
     raw, known, wanted = urlsafe_b64decode(sealed + "=="), zlib.compress(b'"abc"'), zlib.compress(b'"xyz"')
     start = len(raw) - len(known)
     forged = raw[:start] + bytes(a ^ b ^ c for a, b, c in zip(raw[start:], known, wanted, strict=True))
