@@ -80,9 +80,10 @@ def plant(mutant: Mutant, functions: dict[CodeType, list[FunctionType]]) -> bool
             if key.startswith("ostiary_") and vars(module).get(name) is old[name]:
                 setattr(module, name, new)
         for function in (each for holders in functions.values() for each in holders):
-            defaults = function.__defaults__ or ()
-            if function.__module__ == mutant.module and any(each is old[name] for each in defaults):
-                function.__defaults__ = tuple(new if each is old[name] else each for each in defaults)
+            if function.__module__ == mutant.module:
+                defaults, by_name = function.__defaults__, function.__kwdefaults__ or {}
+                function.__defaults__ = defaults and tuple(_exchange(defaults, old[name], new))
+                by_name.update(zip(by_name, _exchange(by_name.values(), old[name], new), strict=True))
         # All pairs at first, as the variables that find them would be handed over as well.
         for before, after in [*_pair(old[name], new)]:
             _hand_over(before, after)
