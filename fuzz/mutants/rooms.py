@@ -122,7 +122,6 @@ ROOMS: Final = {
             ),
             _TRANSCRIPTS,
         ),
-        may_survive=0.2,
         without=r"\[(.*-)?(memory|postgresql)\b",
     ),
     "postgres": Room(
@@ -205,7 +204,6 @@ ROOMS: Final = {
             "web/ostiary_web/application/resources/sheet_rows.py",
             _TRANSCRIPTS,
         ),
-        may_survive=0.15,
     ),
     "observability": Room(
         ("ostiary_net.observability",),
@@ -270,7 +268,6 @@ ROOMS: Final = {
             ),
             _TRANSCRIPTS,
         ),
-        may_survive=0.1,
     ),
     "pages": Room(
         ("ostiary_web.pages",),
@@ -286,7 +283,6 @@ ROOMS: Final = {
             *_tests_of("tests/web/test_later_words.py", "what_an_administrator_did_not_touch_is_kept"),
             _TRANSCRIPTS,
         ),
-        may_survive=0.1,
     ),
     "cli": Room(
         # Servers, and what commands do beside them (`live`, `follow`), are tested in processes of their own.
