@@ -1,4 +1,4 @@
-"""What the front door refuses, and what fails, is said on a page to browsers, and to no program."""
+"""The front door answers a browser with a page of what is wrong, and a program with none."""
 
 import pytest
 
