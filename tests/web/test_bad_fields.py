@@ -5,7 +5,7 @@ from typing import Any, Final
 import pytest
 
 from tests.rows import row
-from tests.support.callers import ADMIN_PASSWORD, Api, authorization, expect_refusal, fields_of
+from tests.support.callers import ADMIN_PASSWORD, Api, authorization, fields_of
 from tests.support.served import Served
 
 PHONE: Final = "+8613800000002"
@@ -145,10 +145,3 @@ async def test_every_bad_field_is_named_and_nothing_counted(served: Served, api:
     for body, bad in BAD[endpoint]:
         assert sorted(fields_of(await api.fail(400, "A0401", method, path, body))) == bad, body
     assert served.records() == before
-
-
-async def test_json_that_is_nested_too_deep_is_refused(served: Served) -> None:
-    kind = {"Content-Type": "application/json"}
-    expect_refusal(
-        await served.api().post("/api/auth/login", content="[" * 9_000, headers=kind), 400, "A0401"
-    )
