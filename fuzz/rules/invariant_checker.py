@@ -162,6 +162,9 @@ class InvariantChecker:
             own = call.verb in BY_THEMSELVES
             user_id = (login.session.user_id if login is not None else None) if own else call.user_id
             kept = login.session if own and login is not None else None
+            written = (split_change(change)[1] for change in decision.changes)
+            if call.verb is Verb.REMOVE_FACTOR and not any(isinstance(record, Session) for record in written):
+                kept = None  # If a second factor is required, this login ends as well.
             self._mark_all_ended_of(user_id, kept)
         elif call.verb in ENDING_A_CLIENT:
             self._mark_all_ended(lambda one: one.client_id == call.client_id)

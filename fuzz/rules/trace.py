@@ -15,13 +15,17 @@ from msgspec.structs import asdict
 
 from fuzz.rules.world import InvalidStart, World
 from fuzz.shared.core_events import with_more_scopes
-from fuzz.shared.initial_states import InitialState, draw_initial_state, fixed_initial_state
+from fuzz.shared.initial_states import InitialState, Settings, draw_initial_state, fixed_initial_state
 from fuzz.shared.invariants import Violation
 from fuzz.shared.json_lines import read_lines, write_lines
 from fuzz.shared.seeds import choices
 from fuzz.shared.steps import Step, check_step
 
-FIXED, FIXED_STRICT = "fixed", "fixed-strict"
+FIXED_WORLDS: Final = {
+    "fixed": Settings(),
+    "fixed-strict": Settings(code_replay_ends_session=True),
+    "fixed-factor": Settings(second_factor_of="everybody"),
+}
 CORPUS: Final = Path(__file__).with_name("corpus")
 """Folder of traces that failed once, or that show cases which are easy to get wrong."""
 
@@ -29,8 +33,8 @@ CORPUS: Final = Path(__file__).with_name("corpus")
 class Header(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The first line of a trace."""
 
-    world: Annotated[str, Meta(pattern=r"^(-?[0-9]+/[0-9]+|fixed|fixed-strict)$")]
-    """`SEED/NUMBER`, or one of the two fixed worlds."""
+    world: Annotated[str, Meta(pattern=r"^(-?[0-9]+/[0-9]+|fixed|fixed-strict|fixed-factor)$")]
+    """`SEED/NUMBER`, or one of the three fixed worlds."""
     about: str = ""
     shows: tuple[str, ...] = ()
     """Planted faults that the trace must show."""
@@ -59,9 +63,9 @@ class Replay:
 
 
 def initial_state_of(world: str) -> InitialState:
-    """Return the initial state of the world with this name: `SEED/NUMBER`, `fixed` or `fixed-strict`."""
-    if world in (FIXED, FIXED_STRICT):
-        return fixed_initial_state(code_replay_ends_session=world == FIXED_STRICT)
+    """Return the initial state of the world with this name: `SEED/NUMBER`, or one of the fixed worlds."""
+    if world in FIXED_WORLDS:
+        return fixed_initial_state(FIXED_WORLDS[world])
     seed, _, number = world.partition("/")
     return draw_initial_state(choices(int(seed), int(number)))
 

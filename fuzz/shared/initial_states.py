@@ -216,8 +216,8 @@ def draw_initial_state(random: Random) -> InitialState:
     return InitialState(clients, people, settings)
 
 
-def fixed_initial_state(*, code_replay_ends_session: bool = False) -> InitialState:
+def fixed_initial_state(settings: Settings) -> InitialState:
     """Return two equal clients and one user: a state for traces written by hand."""
     both = ClientSettings(scopes=SCOPES[:2], access_seconds=300, refresh_seconds=3_600)
     clients = {client: replace(both, redirect_uris=uris(client)) for client in ("app", "web")}
-    return InitialState(clients, PEOPLE[:1], Settings(code_replay_ends_session=code_replay_ends_session))
+    return InitialState(clients, PEOPLE[:1], settings)

@@ -120,7 +120,7 @@ FAILED in world fixed: 4 of 6 steps show it
 @pytest.mark.parametrize("name, steps, expected", STORIES)
 def test_a_failure_is_printed_in_few_lines(name: str, steps: list[Step], expected: str) -> None:
     with fault(name).plant():
-        told = story(Failure(trace.FIXED, tuple(steps), trace.replay(trace.FIXED, steps).violations))
+        told = story(Failure("fixed", tuple(steps), trace.replay("fixed", steps).violations))
     lines = told.splitlines()
     assert "\n".join(lines[:-2]) + "\n" == expected
     assert len(lines) <= 15
