@@ -1,9 +1,13 @@
 """Search for the shortest history that still fails in the same way: delete lines, long runs first."""
 
+import time
 from collections.abc import Callable, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from fuzz.shared.invariants import Violation
+
+MOST_SECONDS: Final = 120.0
+"""Seconds after which no shorter history is tried: a campaign must print its failure before its own limit."""
 
 
 class Failing(Protocol):
@@ -18,7 +22,7 @@ L = TypeVar("L")
 
 
 class Shrinker(Generic[R, L]):
-    """Tries shorter histories of a failure, up to a fixed number."""
+    """Tries shorter histories of a failure, up to a fixed number and for a limited time."""
 
     def __init__(
         self, failed: R, lines_of: Callable[[R], Sequence[L]], run: Callable[[Sequence[L]], R], most_runs: int
@@ -28,6 +32,7 @@ class Shrinker(Generic[R, L]):
         self._lines_of = lines_of
         self._run = run
         self._left = most_runs
+        self._until = time.monotonic() + MOST_SECONDS
 
     @property
     def lines(self) -> Sequence[L]:
@@ -36,7 +41,7 @@ class Shrinker(Generic[R, L]):
 
     def attempt(self, lines: Sequence[L]) -> bool:
         """Whether this history violates one of the same invariants; if so, keep it as the best one."""
-        if self._left <= 0 or not lines:
+        if self._left <= 0 or not lines or time.monotonic() >= self._until:
             return False
         self._left -= 1
         tried = self._run(lines)

@@ -201,7 +201,8 @@ def _find_deciding_event(operation: Operation, witness: Witness) -> Seen | None:
     if operation.outcome is Outcome.ANSWERED:
         # A page with a renewed login reads the account once more.
         return next(reversed(decisive or seen), None)
-    return decisive[-1] if decisive and not decisive[-1].turned_away else None
+    # Without an answer, an event that changed nothing may have come ahead of one that never came.
+    return decisive[-1] if decisive and decisive[-1].changed else None
 
 
 def _find_untimely(operations: Sequence[Operation], witness: Witness) -> Iterator[Violation]:

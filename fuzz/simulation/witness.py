@@ -25,7 +25,9 @@ from ostiary_net.turns.service import Service
 GRACE_SECONDS: Final = 30
 OPERATION: Final = b"x-operation"
 """Header field with the number of the operation; the server ignores it as an unknown field."""
-AHEAD: Final = frozenset({"AccountRequested", "PasswordHashRequested", "PersonalTokenUsed"})
+AHEAD: Final = frozenset(
+    {"AccountRequested", "PasswordHashRequested", "PersonalTokenUsed", "TicketPresented"}
+)
 """Events before a request's deciding event; if one of them is the last, the deciding event never came."""
 _IN_A_FORM: Final = re.compile(rb"(?:\A|&)" + OPERATION + rb"=(-?[0-9]+)")
 

@@ -17,6 +17,7 @@ from fuzz.command_line import main
 from fuzz.faults import FAULTS, Fault
 from fuzz.rules import trace
 from fuzz.rules.sequences import Failure, run_world, run_worlds, story
+from fuzz.shared import shrinking
 from fuzz.shared.calls import Verb
 from fuzz.shared.campaign import Report, add_up, conduct
 from fuzz.shared.core_events import with_more_scopes
@@ -125,6 +126,13 @@ def test_a_failure_is_printed_in_few_lines(name: str, steps: list[Step], expecte
     assert "\n".join(lines[:-2]) + "\n" == expected
     assert len(lines) <= 15
     assert max(map(len, lines[:-2])) < 120
+
+
+def test_a_failure_is_printed_whole_once_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shrinking, "MOST_SECONDS", 0)
+    with fault("access-token-kept").plant():
+        printed = story(Failure("fixed", HISTORY, trace.replay("fixed", HISTORY).violations))
+    assert f"{len(HISTORY)} of {len(HISTORY)} steps show it" in printed
 
 
 def test_the_command_that_a_failure_tells_replays_it() -> None:
