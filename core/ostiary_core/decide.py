@@ -158,7 +158,6 @@ def _decide_batch(event: events.BatchRequested, snapshot: Snapshot) -> Decision:
         told = tuple(
             fact
             for place, refusal in refusals
-            if not event.is_preview
             for fact in refusal_facts(event.events[place], refusal.why, current)
         )
         return Decision(BatchRefused(refusals), facts=told)

@@ -5,7 +5,9 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
+from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 
@@ -152,6 +154,38 @@ def test_an_index_is_made_while_others_write_and_made_anew_after_an_interruption
             bring_up_to_date(lender(address), steps)
             assert operator.execute(is_valid).fetchone() == (True,)
         running.turn([asks.user("after")], START)
+
+
+def test_indexes_have_time_to_be_made_and_a_connection_that_a_pooler_keeps_is_as_it_was(address: str) -> None:
+    with PostgreSQLStore(address, keeps_time=False) as store:
+        store.turn([asks.user("before")], START)
+    closed: list[tuple[str]] = []
+
+    class Pooled(psycopg.Connection[Any]):
+        def close(self) -> None:
+            closed.extend(self.execute("SHOW statement_timeout"))
+            super().close()
+
+    made_with_time = """
+        CREATE FUNCTION timed(text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$
+        BEGIN ASSERT current_setting('statement_timeout') = '0'; RETURN $1; END $$
+    """
+    # So many that a statement which the driver prepares by itself would be.
+    indexes = [f"CREATE INDEX CONCURRENTLY more_{place} ON users (timed(locale))" for place in range(4)]
+    steps = [Migration(NEWER + place, "more", sql) for place, sql in enumerate([made_with_time, *indexes])]
+    bounded = f"{address}%20-c%20statement_timeout%3D9s"
+    made = "SELECT indexrelid FROM pg_index WHERE indrelid = 'users'::regclass AND indisvalid"
+    found = set[tuple[int]]()
+    with psycopg.Connection[Any].connect(bounded, autocommit=True) as connection:
+        before = set(connection.execute(made))
+        for _ in range(2):
+            lent = chain([connection], (Pooled.connect(bounded, autocommit=True) for _ in indexes))
+            bring_up_to_date(map(nullcontext, lent).__next__, (*known_migrations(), *steps))
+            found.update(connection.execute(made))
+            # One that ends between an index and its record leaves a whole index.
+            connection.execute("DELETE FROM schema_migrations WHERE version > %s", (NEWER,))
+    assert len(found - before) == len(indexes)
+    assert closed == [("9s",)] * len(indexes) * 2
 
 
 def test_a_step_that_waits_for_a_lock_gives_up_soon(address: str, monkeypatch: pytest.MonkeyPatch) -> None:

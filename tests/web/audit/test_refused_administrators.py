@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from ostiary_core.model.permissions import Permission
+from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
 from tests.support.callers import SOURCE, Api, expect_refusal
 from tests.support.people import holder_of, sign_in
 from tests.support.served import Served
@@ -68,6 +68,19 @@ async def test_a_refused_batch_is_recorded_for_each_of_its_records(api: Api) -> 
     ids = {"ids": ["console", "mobile"]}
     assert (await api.call("POST", "/api/oauth/clients/batch-delete", ids)).status_code == 422
     assert [entry["clientId"] for entry in await refusals(api)] == ["console", "mobile"]
+
+
+async def test_a_refused_import_is_recorded_once_whether_it_was_a_preview_or_has_passwords(
+    served: Served,
+) -> None:
+    root = await served.administrator()
+    row = {"username": "bert", "name": "Bert", "password": "bert's password", "roleIds": SUPER_ADMINISTRATOR}
+    rows = [[*row], [*row.values()]]
+    for preview, name in (("true", "first"), ("", "second")):
+        clerk = await holder_of(served, Permission.USER_CREATE, username=name)
+        expect_refusal(await clerk.import_sheet("/api/iam/users", rows, "insert", preview), 403, "A0403")
+        [refused] = [each for each in await refusals(root) if each["actorId"] == await id_of(clerk)]
+        assert details_of(refused) == {"permission": "iam.user.create", "times": 1}
 
 
 async def test_invalid_forms_and_refusals_of_other_callers_are_not_recorded(served: Served) -> None:
