@@ -367,7 +367,7 @@ async def test_a_kept_sheet_is_of_one_user_and_form_and_for_an_hour(served: Serv
     for sender, place in ((other, IMPORT), (browser, "/admin/roles/import")):
         answer = await sender.submit(await sender.get(place), {"mode": "insert", "kept": kept}, to=place)
         assert refused in answer.text, place
-    for wrong in (kept[:-1], f"A{kept[1:]}", "é", "x"):
+    for wrong in (kept[:-1], f"{'B' if kept[0] == 'A' else 'A'}{kept[1:]}", "é", "x"):
         assert refused in (await send_form(browser, page, mode="insert", kept=wrong)).text
     served.clock.wait(60 * 60)
     browser = await served.sign_in_browser()
