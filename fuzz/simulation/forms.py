@@ -234,7 +234,7 @@ def answer_of_page(call: Call, response: Response, key: bytes) -> Answer:
         return refusal("A1001")
     if location.startswith("/password") and call.verb not in _SIGNING_IN:
         return refusal("A1004")
-    if location.startswith("/account/second-factor?next="):
+    if location.startswith("/account/second-factor?next=") and call.verb not in _SIGNING_IN:
         return refusal("A1009")
     shown = _read_kept_values(response, key)
     match call.verb:
