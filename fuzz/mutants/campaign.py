@@ -3,7 +3,7 @@
 After all imports, a worker is forked for each mutant. It plants the mutant and runs the judges that reach the
 changed statement: first those that noticed another mutant of the same function, then the quick ones. A mutant
 that survives all of them must be in `survivors` with a reason, or counts towards the share of its room
-that may survive (`Room.may_survive`).
+that may survive (`_MAY_SURVIVE`).
 """
 
 import gc
@@ -36,8 +36,8 @@ _MOST_SECONDS: Final = 900.0
 """Longest wall time for all judges of one mutant, in seconds."""
 _LEAST_WAIT_SECONDS: Final = 20.0
 """Shortest wall time for one judge, in seconds; a judge that hangs has noticed the mutant."""
-_ASKED_SECONDS: Final = 15.0
-"""Processor time for the judges of a mutant beyond the core, in seconds; no judge starts later."""
+_MAY_SURVIVE: Final = 0.03
+"""Share of a room's mutants that may survive unlisted."""
 _LEAST_JUDGED: Final = 50
 """Number of judged mutants from which a room's share of survivors counts."""
 _KILLED, _SURVIVED, _LISTED, _UNDECIDED = "killed", "survived", "listed", "undecided"
@@ -128,8 +128,9 @@ def judge_mutants(
             while waiting and len(running) < _PROCESSES:
                 mutant = waiting.pop()
                 asked = ask_in_order(mutant, judges, noticed[mutant.module])
-                if not ROOMS[homes[mutant.module]].has_worlds:
-                    asked = take_within(asked, _ASKED_SECONDS)
+                room = ROOMS[homes[mutant.module]]
+                if not room.has_worlds:
+                    asked = take_within(asked, room.most_seconds)
                 child = Child(partial(judge_one, mutant, asked, functions), _MOST_SECONDS)
                 running[child.answer] = child, mutant
             ready = wait(list(running), 1.0)
@@ -225,12 +226,11 @@ def report_of(mutant: Mutant, outcome: str, by: str, listed: dict[Key, str], roo
 def _find_porous(total: Report) -> str:
     """Return the rooms with a larger share of survivors than allowed."""
     lines = []
-    for name, room in ROOMS.items():
+    for name in ROOMS:
         survived = total.tables[_SURVIVED][name]
         judged = sum(counts[name] for counts in total.tables.values())
-        if judged >= _LEAST_JUDGED and survived > room.may_survive * judged:
-            too_many = f"more than {room.may_survive:.0%}"
-            lines.append(f"{survived} of {judged} mutants of {name} survive, {too_many}")
+        if judged >= _LEAST_JUDGED and survived > _MAY_SURVIVE * judged:
+            lines.append(f"{survived} of {judged} mutants of {name} survive, more than {_MAY_SURVIVE:.0%}")
     return "; ".join(lines)
 
 

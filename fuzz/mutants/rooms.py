@@ -20,8 +20,8 @@ class Room:
     packages: tuple[str, ...]
     tests: tuple[str, ...]
     """Folders, files and tests; a test sees a mutant only if it runs the room in its own process."""
-    may_survive: float = 0.03
-    """Share of the room's mutants that may survive unlisted; above 0.03 only if more did when last judged."""
+    most_seconds: float = 15.0
+    """Time for the judges of a mutant beyond the core (`Judge.seconds`); no judge starts later."""
     without: str = "(?!)"
     """Pattern of those tests that are no judges of the room, as they run another store."""
 
@@ -132,6 +132,7 @@ ROOMS: Final = {
                 "net/postgres",
                 "hosts connecting schema statements stalled instances surroundings pooler plans",
             ),
+            *_tests_of("tests/net/test_purging.py", "a_lease_is_one_holders_until_it_runs_out"),
             *_tests("web/operations", "slow_lists"),
             *_tests_of(
                 "tests/web/operations/test_storage.py",
@@ -144,7 +145,7 @@ ROOMS: Final = {
             ),
             _ON_POSTGRESQL,
         ),
-        may_survive=0.2,
+        most_seconds=60.0,
         # The kit for stores takes half a minute here, and adds nothing to the tests of each kind of record.
         without=r"\[(.*-)?(memory|sqlite)\b|test_conformance",
     ),
@@ -310,7 +311,6 @@ ROOMS: Final = {
                 "tests/web/resources/test_export_import.py", "a_cell_with_an_error_takes_nothing_away"
             ),
         ),
-        may_survive=0.02,
     ),
 }
 """Rooms by the name for `--room`."""

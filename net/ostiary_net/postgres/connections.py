@@ -168,7 +168,7 @@ class PrimaryConnections:
             except PoolTimeout:
                 continue
             is_newest = self._search.timelines.is_newest(connection.database, connection.timeline)
-            if connection.made_at >= self._current_since and is_newest and not connection.closed:
+            if connection.made_at >= self._current_since and is_newest:
                 return connection
             connection.close()
             self._pool.putconn(connection)

@@ -352,7 +352,7 @@ class PostgreSQLStore(SQLStore):
             transaction.ask(_LOCK_PATIENCE, ())
             for statement in _LOCKS:
                 transaction.execute(statement, ())
-            # A row lock is a write: a standby and a database made read-only refuse it.
+            # A row lock is a write: its commit waits for a standby, as a turn's does.
             transaction.ask("SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE SKIP LOCKED", ())
 
         self._commit(check, LONG_AGO)

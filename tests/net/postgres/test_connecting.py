@@ -17,6 +17,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import PoolTimeout
 from structlog.testing import capture_logs
 
+from ostiary_core.model.records import Table
 from ostiary_net.postgres import PostgreSQLStore, connection, connections
 from ostiary_net.postgres.connection import (
     BoundedConnection,
@@ -89,6 +90,15 @@ def test_a_primary_that_another_has_replaced_is_left() -> None:
     assert timelines.is_newest(Primary.database, Primary.timeline), (
         "an engine without timelines has one primary"
     )
+
+
+def test_a_connection_that_was_made_before_another_primary_took_over_is_lent_no_more(address: str) -> None:
+    with PostgreSQLStore(address, most_connections=2) as store:
+        with store._connections.lend() as made:
+            store._connections._search.timelines._newest[made.database] = made.timeline + 1
+        with pytest.raises(DatabaseStalled), store._connections.lend(time.monotonic() + 0.3):
+            pass
+    assert made.closed
 
 
 @pytest.fixture
@@ -261,6 +271,17 @@ def test_a_wait_ends_at_its_deadline_and_a_read_is_ended_in_the_database(
             assert not isinstance(lost.value, DatabaseStalled)
     assert stalled == [not hears, True]
     assert asked == [0.3] * (not hears)
+
+
+def test_what_may_take_long_has_not_the_deadline_of_a_query(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ostiary_net.postgres.store._QUERY_SECONDS", 0)
+    with PostgreSQLStore(address) as store:
+        with pytest.raises(DatabaseStalled):
+            store.mark()
+        assert store.fetch(Table.USER, ["nobody"]) == []
+        assert {store.counts()[name] for name in ("users", "audit")} == {0}
 
 
 async def test_a_read_ends_with_its_caller_and_a_turn_does_not(address: str) -> None:

@@ -24,7 +24,10 @@ from tests.support import asks
 from tests.support.stores import world_on
 from tests.support.story import START, World
 
-KILLABLE = f"killable_{os.getpid()}"
+
+def killable() -> str:
+    """Return the name of the connections that may be killed: of this process, which may be a fork."""
+    return f"killable_{os.getpid()}"
 
 
 def test_each_connection_is_made_with_the_password_of_its_time(address: str) -> None:
@@ -184,12 +187,12 @@ def kill_connections(address: str) -> None:
         connection.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE application_name = %s AND pid <> pg_backend_pid()",
-            (KILLABLE,),
+            (killable(),),
         )
 
 
 def test_a_pool_makes_connections_anew_only_when_a_turn_waits_for_one(address: str) -> None:
-    with PostgreSQLStore(f"{address}&application_name={KILLABLE}", keeps_time=False) as store:
+    with PostgreSQLStore(f"{address}&application_name={killable()}", keeps_time=False) as store:
         with ExitStack() as stack:
             lent = [stack.enter_context(store._connections.lend()) for _ in range(8)]
             kill_connections(address)
@@ -200,7 +203,7 @@ def test_a_pool_makes_connections_anew_only_when_a_turn_waits_for_one(address: s
             pass  # until the pool has looked at each of them
         with psycopg.connect(address) as operator:
             alive = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s"
-            assert operator.execute(alive, (KILLABLE,)).fetchone() == (0,)
+            assert operator.execute(alive, (killable(),)).fetchone() == (0,)
         store.turn([asks.user("alice")], START)
 
 
@@ -212,7 +215,7 @@ def test_a_kill_before_the_commit_takes_the_turn_again(address: str, monkeypatch
             kill_connections(address)
         return take_turn(*arguments)
 
-    with PostgreSQLStore(f"{address}&application_name={KILLABLE}", keeps_time=False) as store:
+    with PostgreSQLStore(f"{address}&application_name={killable()}", keeps_time=False) as store:
         monkeypatch.setattr("ostiary_net.sql.store.take_turn", deciding)
         [decision] = store.turn([asks.user("alice")], START)
         assert isinstance(decision.reply, UserKnown)
@@ -220,7 +223,7 @@ def test_a_kill_before_the_commit_takes_the_turn_again(address: str, monkeypatch
 
 
 def test_a_read_on_a_killed_connection_is_made_again(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with PostgreSQLStore(f"{address}&application_name={KILLABLE}", keeps_time=False) as store:
+    with PostgreSQLStore(f"{address}&application_name={killable()}", keeps_time=False) as store:
         world = world_on(store)
         introspection = IntrospectionRequested(credentials=world.basic(), token=world.tokens().access_token)
         kills = iter([True])
@@ -265,7 +268,9 @@ def test_a_host_that_does_not_answer_holds_up_no_other(address: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         _, _, place = urlsplit(address).netloc.rpartition("@")
         both = address.replace(place, f"127.0.0.1:{silent.getsockname()[1]},{place}", 1)
-        with PostgreSQLStore(f"{both}&application_name={KILLABLE}", turn_seconds=3, wait_seconds=3) as store:
+        with PostgreSQLStore(
+            f"{both}&application_name={killable()}", turn_seconds=3, wait_seconds=3
+        ) as store:
             kill_connections(address)
             [decision] = store.turn([asks.user("alice")], START)
     assert isinstance(decision.reply, UserKnown)

@@ -188,8 +188,18 @@ def test_indexes_have_time_to_be_made_and_a_connection_that_a_pooler_keeps_is_as
     assert closed == [("9s",)] * len(indexes) * 2
 
 
-def test_a_step_that_waits_for_a_lock_gives_up_soon(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("LOCK_TIMEOUT_MS", 100), ("PAUSE_SECONDS", 0.1), ("MOST_LOCK_ATTEMPTS", 3)):
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses between attempts, which take no time."""
+    made: list[float] = []
+    monkeypatch.setattr(schema, "time", SimpleNamespace(sleep=made.append))
+    return made
+
+
+def test_a_step_that_waits_for_a_lock_gives_up_soon(
+    address: str, monkeypatch: pytest.MonkeyPatch, pauses: list[float]
+) -> None:
+    for name, value in (("LOCK_TIMEOUT_MS", 100), ("MOST_LOCK_ATTEMPTS", 3)):
         monkeypatch.setattr(f"ostiary_net.postgres.schema._{name}", value)
     steps = step_behind("ALTER TABLE users ADD COLUMN nickname TEXT")
     PostgreSQLStore(address).close()
@@ -197,7 +207,22 @@ def test_a_step_that_waits_for_a_lock_gives_up_soon(address: str, monkeypatch: p
         reading.execute("SELECT FROM users")
         with pytest.raises(SchemaError, match=f"step {NEWER} of the schema waits for a lock"):
             bring_up_to_date(lender(address), steps)
+    assert pauses == [1.0, 1.0]
     bring_up_to_date(lender(address), steps)
+
+
+@pytest.mark.parametrize("collisions", [49, 50])
+def test_instances_that_make_the_same_table_try_fifty_times(collisions: int, pauses: list[float]) -> None:
+    left = iter(range(collisions))
+
+    def execute(statement: str) -> None:
+        if next(left, None) is not None:
+            raise psycopg.errors.UniqueViolation
+
+    colliding: Any = SimpleNamespace(execute=execute)
+    with pytest.raises(psycopg.errors.UniqueViolation) if collisions == 50 else nullcontext():
+        schema._create_version_tables(colliding)
+    assert len(pauses) == 49
 
 
 @pytest.fixture(scope="module")

@@ -192,6 +192,15 @@ def test_no_commit_is_awaited_beyond_its_turn(lone_primary: Cluster, monkeypatch
         assert usernames(store) & {"lonely", "later", "restored"} == {"lonely", "restored"}
 
 
+def test_a_check_awaits_a_standby_as_a_turn_does(
+    lone_primary: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ostiary_net.postgres.transaction._PRIMARY_LEASE_SECONDS", math.inf)
+    store = PostgreSQLStore(lone_primary.address, turn_seconds=SHORTLY)
+    with store, pytest.raises(CommitUnconfirmed):
+        store.check_ready()
+
+
 def test_a_commit_whose_wait_for_a_standby_is_cancelled_is_not_sure_to_be_kept(lone_primary: Cluster) -> None:
     cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
     with (

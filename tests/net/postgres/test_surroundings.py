@@ -58,8 +58,11 @@ def following(cluster: Cluster, folder: Path) -> Iterator[None]:
 
 
 def test_a_lone_server_has_no_standby_to_speak_of(cluster: Cluster, tmp_path: Path) -> None:
-    with psycopg.connect(cluster.address) as connection, cluster_status._transaction(connection):
-        assert connection.execute("SHOW statement_timeout").fetchone() == ("10s",)
+    with cluster_status._connect(cluster.address, "secret") as connection:
+        with cluster_status._transaction(connection):
+            assert connection.execute("SHOW statement_timeout").fetchone() == ("10s",)
+        assert connection.info.password == "secret"
+        assert connection.info.get_parameters()["connect_timeout"] == "5"
     assert not {"replication", "standbys", "archive", "pooler"} & set(find_levels(tmp_path, cluster.address))
 
 

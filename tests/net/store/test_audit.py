@@ -36,7 +36,7 @@ def test_changes_and_refusals_of_a_client_are_no_use_of_it(store: ContractStore)
     world.wait(60).when(asks.revoke(world.basic(), pair.refresh_token))
     world.when(asks.machine(asks.credentials("app", "a wrong secret")))
     world.given(ClientDisabled(caller=Operator(), client_id="app"), story.client("unused"))
-    assert store.last_used(["app", "unused"]) == {"app": used_at}
+    assert store.last_used(["app", "unused", "\0"]) == {"app": used_at}
 
 
 def test_the_trail_ends_with_its_last_entry_and_is_read_in_parts(durable_store: ContractStore) -> None:
