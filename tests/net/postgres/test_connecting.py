@@ -94,10 +94,12 @@ def test_a_primary_that_another_has_replaced_is_left() -> None:
 
 def test_a_connection_that_was_made_before_another_primary_took_over_is_lent_no_more(address: str) -> None:
     with PostgreSQLStore(address, most_connections=2) as store:
+        newest = store._connections._search.timelines._newest
         with store._connections.lend() as made:
-            store._connections._search.timelines._newest[made.database] = made.timeline + 1
+            newest[made.database] += 1
         with pytest.raises(DatabaseStalled), store._connections.lend(time.monotonic() + 0.3):
             pass
+        newest.clear()
     assert made.closed
 
 
