@@ -319,6 +319,14 @@ async def test_a_reader_who_left_waits_for_no_connection(address: str) -> None:
     assert ended == [(True, False), (False, True)]
 
 
+async def test_a_read_that_nobody_awaits_waits_for_no_connection(address: str) -> None:
+    with PostgreSQLStore(address, most_connections=2, wait_seconds=1) as store:
+        with store._connections.lend(), store._connections.lend():
+            with trio.move_on_after(0.1) as scope:
+                await trio.to_thread.run_sync(store.mark)
+        assert scope.cancelled_caught
+
+
 def test_only_a_warning_of_the_commit_itself_leaves_it_unconfirmed(address: str) -> None:
     with PostgreSQLStore(address) as store, store._connections.lend() as made:
         made.execute(

@@ -5,21 +5,23 @@ import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
 import pytest
+from psycopg import errors
 
 from ostiary_core import Decision, Instant, LostRace, retry_lost_races, take_turn
-from ostiary_core.events import IntrospectionRequested, Operator, UserForcedOut
+from ostiary_core.events import Event, IntrospectionRequested, Operator, UserForcedOut
 from ostiary_core.model.instant import SECOND_MS, Monotonic
 from ostiary_core.model.records import Table
 from ostiary_core.model.reply import TokenActive, TokensIssued, UserKnown
 from ostiary_core.model.why import Why
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.postgres.record_sql import fetch_with_all
+from ostiary_net.runtime.system import SystemClock
 from tests.support import asks
 from tests.support.stores import world_on
 from tests.support.story import START, World
@@ -129,6 +131,27 @@ def store_by_hand(address: str) -> Iterator[tuple[ClockOfDatabase, PostgreSQLSto
         yield clock, store
 
 
+def test_a_turn_counts_how_long_it_waited_for_a_connection(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ahead_ms: list[int] = []
+
+    def be_ahead(event: Event, milliseconds: int) -> Event:
+        ahead_ms.append(milliseconds)
+        return event
+
+    monkeypatch.setattr("ostiary_net.postgres.store.with_clock_ahead", be_ahead)
+    for keeps_time in (True, False):
+        store = PostgreSQLStore(address, most_connections=2, keeps_time=keeps_time)
+        with store, ThreadPoolExecutor(1) as thread:
+            with store._connections.lend(), store._connections.lend():
+                turn = thread.submit(store.turn, [asks.user(f"user{keeps_time}")], SystemClock().now())
+                time.sleep(keeps_time)
+            turn.result(60)
+    [milliseconds] = ahead_ms
+    assert abs(milliseconds) < 500, "the instance and the database have one clock here"
+
+
 def test_time_goes_on_slowed_down_after_the_databases_clock_was_ahead(address: str) -> None:
     with store_by_hand(address) as (clock, store):
         world = world_on(store)
@@ -207,8 +230,51 @@ def test_a_pool_makes_connections_anew_only_when_a_turn_waits_for_one(address: s
         store.turn([asks.user("alice")], START)
 
 
-def test_a_kill_before_the_commit_takes_the_turn_again(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    kills = iter([True])
+def test_a_turn_passes_over_all_connections_that_died_while_idle(address: str) -> None:
+    with PostgreSQLStore(f"{address}&application_name={killable()}", keeps_time=False) as store:
+        with ExitStack() as stack:
+            for _ in range(4):
+                stack.enter_context(store._connections.lend())
+        kill_connections(address)
+        store.turn([asks.user("alice")], START)
+
+
+@pytest.mark.parametrize(
+    "failures, expected",
+    [
+        ([errors.ReadOnlySqlTransaction], None),
+        ([errors.ReadOnlySqlTransaction] * 2, errors.ReadOnlySqlTransaction),
+        ([errors.QueryCanceled], errors.QueryCanceled),
+    ],
+    ids=["standby once", "standby twice", "no lost connection"],
+)
+def test_a_turn_is_taken_again_once_if_its_server_became_a_standby(
+    address: str,
+    failures: list[type[psycopg.Error]],
+    expected: type[psycopg.Error] | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    left = iter(failures)
+
+    def fetching(*arguments: Any) -> Any:
+        if failure := next(left, None):
+            raise failure
+        return fetch_with_all(*arguments)
+
+    with PostgreSQLStore(address, keeps_time=False) as store:
+        with store._connections.lend() as first:
+            pass
+        monkeypatch.setattr(store, "_fetch_by", fetching)
+        with nullcontext() if expected is None else pytest.raises(expected):
+            store.turn([asks.user("alice")], START)
+        assert first.closed == (errors.ReadOnlySqlTransaction in failures)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_kill_before_the_commit_takes_the_turn_again_once(
+    address: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kills = iter([True] * times)
 
     def deciding(*arguments: Any) -> list[Decision]:
         if next(kills, False):
@@ -217,9 +283,9 @@ def test_a_kill_before_the_commit_takes_the_turn_again(address: str, monkeypatch
 
     with PostgreSQLStore(f"{address}&application_name={killable()}", keeps_time=False) as store:
         monkeypatch.setattr("ostiary_net.sql.store.take_turn", deciding)
-        [decision] = store.turn([asks.user("alice")], START)
-        assert isinstance(decision.reply, UserKnown)
-        assert len(store.records(Table.USER)) == 1
+        with nullcontext() if times == 1 else pytest.raises(psycopg.OperationalError):
+            store.turn([asks.user("alice")], START)
+        assert len(store.records(Table.USER)) == (times == 1)
 
 
 def test_a_read_on_a_killed_connection_is_made_again(address: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ CockroachDB and Citus document (decision 0014): the store sends nothing that thi
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import psycopg
@@ -18,8 +19,9 @@ from ostiary_core.model.why import Why
 from ostiary_core.retention import Expirable
 from ostiary_core.storage.listing import GRANTS, FilterValue, Listable, Listing, Match, Sort, TimeRange
 from ostiary_net.observability.summaries import Metric, Milestone, Refusal, SummaryKey, Tally
-from ostiary_net.postgres import PostgreSQLStore
+from ostiary_net.postgres import PostgreSQLStore, SchemaError
 from ostiary_net.postgres.schema import known_migrations
+from ostiary_net.postgres.transaction import READING, WRITING
 from ostiary_net.sql.columns import TABLES
 from tests.net.store.test_listing import RESOURCES
 from tests.support import asks
@@ -136,6 +138,8 @@ def use_all(store: PostgreSQLStore) -> None:
     store.mark()
     store.counts()
     store.audit()
+    with suppress(SchemaError):
+        store.trail_end()
 
 
 def in_turns(sent: Sequence[Sent]) -> list[Sent]:
@@ -153,6 +157,8 @@ def test_a_turn_is_a_handful_of_statements_however_many_events_it_has(address: s
         events += [asks.revoke(world.basic(), pair.refresh_token) for pair in pairs]
         events += [asks.user(f"user{number}") for number in range(4)]
         store.turn(events, START)
+    assert sum(text.startswith("BEGIN") for text, _ in sent) == 1
+    assert not any("plan_cache_mode" in text for text, _ in sent), "a turn is planned once for all"
     reads = [text for text, _ in in_turns(sent) if text.startswith("SELECT")]
     assert len(events) > len(TABLES)
     assert len(reads) <= len(TABLES) + 2
@@ -165,6 +171,7 @@ def test_a_turn_is_a_handful_of_statements_however_many_events_it_has(address: s
 def test_turns_look_up_by_primary_keys_alone(store: PostgreSQLStore, sent: list[Sent], address: str) -> None:
     live(store)
     lookups = {text: bindings for text, bindings in in_turns(sent) if " WHERE " in text}
+    assert store._is_distributed != any(" JOIN " in text for text in lookups)
     assert len(lookups) > len(TABLES)
     with psycopg.connect(address) as connection:
         connection.execute("SET enable_seqscan = off")
@@ -190,6 +197,14 @@ def test_all_that_is_ever_sent_is_of_the_subset(store: PostgreSQLStore, sent: li
             assert " from schema_lock where id = 1 " in lowered, text
         if "for key share" in lowered:
             assert " from schema_migrations where version = 14 " in lowered, text
+
+
+def test_only_a_read_of_a_known_primary_can_write_nothing(address: str, sent: list[Sent]) -> None:
+    with PostgreSQLStore(address) as store:
+        sent.clear()
+        for _ in range(2):
+            store.present(START)
+    assert [text for text, _ in sent if text.startswith("BEGIN")] == [WRITING, READING]
 
 
 def test_statements_that_a_connection_begins_with_are_listed(address: str, sent: list[Sent]) -> None:
