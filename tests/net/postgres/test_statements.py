@@ -158,7 +158,7 @@ def test_a_turn_is_a_handful_of_statements_however_many_events_it_has(address: s
         events += [asks.user(f"user{number}") for number in range(4)]
         store.turn(events, START)
     assert sum(text.startswith("BEGIN") for text, _ in sent) == 1
-    assert not any("plan_cache_mode" in text for text, _ in sent), "a turn is planned once for all"
+    assert not any("set_config" in text for text, _ in sent), "a turn has the settings of its connection"
     reads = [text for text, _ in in_turns(sent) if text.startswith("SELECT")]
     assert len(events) > len(TABLES)
     assert len(reads) <= len(TABLES) + 2
@@ -205,6 +205,19 @@ def test_only_a_read_of_a_known_primary_can_write_nothing(address: str, sent: li
         for _ in range(2):
             store.present(START)
     assert [text for text, _ in sent if text.startswith("BEGIN")] == [WRITING, READING]
+
+
+@pytest.mark.parametrize("plans_once", [True, False])
+def test_a_transaction_is_planned_for_its_values_once_if_the_engine_chooses_plans(
+    address: str, plans_once: bool, sent: list[Sent]
+) -> None:
+    with PostgreSQLStore(address) as store:
+        with store._connections.lend() as made:
+            made.plans_once = plans_once
+        sent.clear()
+        store.counts()
+    planned = [place for place, (text, _) in enumerate(in_turns(sent)) if "plan_cache_mode" in text]
+    assert planned == [0] * plans_once
 
 
 def test_statements_that_a_connection_begins_with_are_listed(address: str, sent: list[Sent]) -> None:
