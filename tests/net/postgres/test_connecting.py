@@ -30,6 +30,7 @@ from ostiary_net.postgres.connection import (
 from ostiary_net.postgres.connections import PrimaryConnections
 from ostiary_net.postgres.hosts import Hosts
 from ostiary_net.turns.ports import CommitUnconfirmed
+from tests.support.story import START
 
 AWAY = "connection refused\n\tIs the server running?"
 
@@ -101,6 +102,15 @@ def test_a_connection_that_was_made_before_another_primary_took_over_is_lent_no_
             pass
         newest.clear()
     assert made.closed
+
+
+def test_a_read_that_reaches_another_server_than_before_is_made_again(address: str) -> None:
+    with PostgreSQLStore(address) as store:
+        with store._connections.lend() as made:
+            made.server = "another"
+        store._memory.confirmed_at = {"another": math.inf}
+        store.present(START)
+        assert made.closed
 
 
 @pytest.fixture

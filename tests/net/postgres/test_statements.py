@@ -159,6 +159,7 @@ def test_a_turn_is_a_handful_of_statements_however_many_events_it_has(address: s
         store.turn(events, START)
     assert sum(text.startswith("BEGIN") for text, _ in sent) == 1
     assert not any("set_config" in text for text, _ in sent), "a turn has the settings of its connection"
+    assert not any("FOR KEY SHARE" in text for text, _ in sent), "its writes are what a standby confirms"
     reads = [text for text, _ in in_turns(sent) if text.startswith("SELECT")]
     assert len(events) > len(TABLES)
     assert len(reads) <= len(TABLES) + 2
