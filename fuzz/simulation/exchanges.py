@@ -29,7 +29,7 @@ from fuzz.simulation.plan import AT_THE_STORE, Fate, Manner, Mishap
 from fuzz.simulation.storage import Shared
 from fuzz.simulation.story import AT_THE_DESK, Story
 from fuzz.simulation.witness import AHEAD, Witness
-from ostiary_core.model.instant import Instant
+from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.records import RefreshToken, Session, Table, User
 from ostiary_core.model.secret import digest_of
 from ostiary_core.model.sign_in_ticket import Ticket
@@ -309,8 +309,10 @@ class Exchanges:
             answer = answer._replace(code=seen[-1].code)
         operation.answer = answer
         has_stalled = instance.stalled_until > operation.invoked_at
-        # A retry with an uncertain arrival time is answered by a failure (READINGS 46).
-        is_doubtful = any(one.unseen_ms is not None and one.unseen_ms > 0 for one in seen)
+        # A retry with an uncertain arrival time is answered by a failure (READINGS 46), and so is one that
+        # counts as having arrived before another instance erased the salt.
+        margin_ms = instance.policy.clock_margin_seconds * SECOND_MS
+        is_doubtful = any(one.unseen_ms or (one.is_restored and one.waited_ms > margin_ms) for one in seen)
         has_failed = operation.number in self.witness.met_fault or has_stalled or is_doubtful
         is_let_in = answer.error != "A0429" or (call.verb is Verb.REQUEST_TEXT_CODE and self.limits_are_wide)
         if answer.kind is AnswerKind.FAILED:
