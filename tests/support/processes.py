@@ -187,7 +187,8 @@ class ForkedProcess(Process):
 
     def send_signal(self, sig: int) -> None:
         if self.poll() is None:
-            os.kill(self.pid, sig)
+            with suppress(ProcessLookupError):  # it ends a moment before its parent says how
+                os.kill(self.pid, sig)
 
 
 def _read_to_the_end(stream: IO[str] | None) -> str:
