@@ -21,14 +21,15 @@ from ostiary_core.model.reply import TokenActive, TokensIssued, UserKnown
 from ostiary_core.model.why import Why
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.postgres.record_sql import fetch_with_all
+from ostiary_net.postgres.transaction import Transaction
 from ostiary_net.runtime.system import SystemClock
 from tests.support import asks
 from tests.support.stores import world_on
 from tests.support.story import START, World
 
 
-def killable() -> str:
-    """Return the name of the connections that may be killed: of this process, which may be a fork."""
+def application_name() -> str:
+    """Return the name of connections that a test may kill: those of this process, which may be a fork."""
     return f"killable_{os.getpid()}"
 
 
@@ -131,25 +132,25 @@ def store_by_hand(address: str) -> Iterator[tuple[ClockOfDatabase, PostgreSQLSto
         yield clock, store
 
 
-def test_a_turn_counts_how_long_it_waited_for_a_connection(
-    address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ahead_ms: list[int] = []
+def test_a_turn_counts_how_long_it_waited_for_its_time(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin, ahead_ms = Transaction._begin, list[int]()
 
-    def be_ahead(event: Event, milliseconds: int) -> Event:
+    def begin_late(transaction: Transaction, *arguments: Any) -> Any:
+        rows = begin(transaction, *arguments)
+        transaction.clock_read_at += 1_000
+        return rows
+
+    def record(event: Event, milliseconds: int) -> Event:
         ahead_ms.append(milliseconds)
         return event
 
-    monkeypatch.setattr("ostiary_net.postgres.store.with_clock_ahead", be_ahead)
+    monkeypatch.setattr(Transaction, "_begin", begin_late)
+    monkeypatch.setattr("ostiary_net.postgres.store.with_clock_ahead", record)
     for keeps_time in (True, False):
-        store = PostgreSQLStore(address, most_connections=2, keeps_time=keeps_time)
-        with store, ThreadPoolExecutor(1) as thread:
-            with store._connections.lend(), store._connections.lend():
-                turn = thread.submit(store.turn, [asks.user(f"user{keeps_time}")], SystemClock().now())
-                time.sleep(keeps_time)
-            turn.result(60)
+        with PostgreSQLStore(address, keeps_time=keeps_time) as store:
+            store.turn([asks.user(f"user{keeps_time}")], SystemClock().now())
     [milliseconds] = ahead_ms
-    assert abs(milliseconds) < 500, "the instance and the database have one clock here"
+    assert -1_060_000 < milliseconds < -940_000, "the instance and the database have one clock here"
 
 
 def test_time_goes_on_slowed_down_after_the_databases_clock_was_ahead(address: str) -> None:
@@ -210,12 +211,12 @@ def kill_connections(address: str) -> None:
         connection.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE application_name = %s AND pid <> pg_backend_pid()",
-            (killable(),),
+            (application_name(),),
         )
 
 
 def test_a_pool_makes_connections_anew_only_when_a_turn_waits_for_one(address: str) -> None:
-    with PostgreSQLStore(f"{address}&application_name={killable()}", keeps_time=False) as store:
+    with PostgreSQLStore(f"{address}&application_name={application_name()}", keeps_time=False) as store:
         with ExitStack() as stack:
             lent = [stack.enter_context(store._connections.lend()) for _ in range(8)]
             kill_connections(address)
@@ -226,12 +227,12 @@ def test_a_pool_makes_connections_anew_only_when_a_turn_waits_for_one(address: s
             pass  # until the pool has looked at each of them
         with psycopg.connect(address) as operator:
             alive = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s"
-            assert operator.execute(alive, (killable(),)).fetchone() == (0,)
+            assert operator.execute(alive, (application_name(),)).fetchone() == (0,)
         store.turn([asks.user("alice")], START)
 
 
 def test_a_turn_passes_over_all_connections_that_died_while_idle(address: str) -> None:
-    with PostgreSQLStore(f"{address}&application_name={killable()}", keeps_time=False) as store:
+    with PostgreSQLStore(f"{address}&application_name={application_name()}", keeps_time=False) as store:
         with ExitStack() as stack:
             for _ in range(4):
                 stack.enter_context(store._connections.lend())
@@ -281,15 +282,16 @@ def test_a_kill_before_the_commit_takes_the_turn_again_once(
             kill_connections(address)
         return take_turn(*arguments)
 
-    with PostgreSQLStore(f"{address}&application_name={killable()}", keeps_time=False) as store:
+    with PostgreSQLStore(f"{address}&application_name={application_name()}", keeps_time=False) as store:
         monkeypatch.setattr("ostiary_net.sql.store.take_turn", deciding)
         with nullcontext() if times == 1 else pytest.raises(psycopg.OperationalError):
-            store.turn([asks.user("alice")], START)
+            [decision] = store.turn([asks.user("alice")], START)
+            assert isinstance(decision.reply, UserKnown)
         assert len(store.records(Table.USER)) == (times == 1)
 
 
 def test_a_read_on_a_killed_connection_is_made_again(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with PostgreSQLStore(f"{address}&application_name={killable()}", keeps_time=False) as store:
+    with PostgreSQLStore(f"{address}&application_name={application_name()}", keeps_time=False) as store:
         world = world_on(store)
         introspection = IntrospectionRequested(credentials=world.basic(), token=world.tokens().access_token)
         kills = iter([True])
@@ -335,7 +337,7 @@ def test_a_host_that_does_not_answer_holds_up_no_other(address: str) -> None:
         _, _, place = urlsplit(address).netloc.rpartition("@")
         both = address.replace(place, f"127.0.0.1:{silent.getsockname()[1]},{place}", 1)
         with PostgreSQLStore(
-            f"{both}&application_name={killable()}", turn_seconds=3, wait_seconds=3
+            f"{both}&application_name={application_name()}", turn_seconds=3, wait_seconds=3
         ) as store:
             kill_connections(address)
             [decision] = store.turn([asks.user("alice")], START)
