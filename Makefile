@@ -73,11 +73,9 @@ check: $(STAMP)  ## lint, format, types, and the tests of what was touched
 	else \
 		paths=; \
 		for part in core net web fuzz; do \
-			echo "$$touched" | grep -Eq "^(tests/)?$$part/" || continue; \
-			for path in tests/$$part $$part; do \
-				[ "$$path" = fuzz ] || [ ! -d $$path ] || paths="$$paths $$path"; \
-			done; \
+			! echo "$$touched" | grep -Eq "^(tests/)?$$part/" || paths="$$paths tests/$$part"; \
 		done; \
+		[ -z "$$paths" ] || paths="$$paths tests/test_doctests.py"; \
 	fi; \
 	case "$$paths" in \
 		"") echo "No code touched since HEAD: no test run." ;; \

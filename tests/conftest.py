@@ -1,49 +1,19 @@
-"""Settings of every test: Hypothesis, frozen values, readable failures in shared assertions."""
+"""Settings of every test: Hypothesis, readable failures in shared assertions, what `make test` leaves out."""
 
 import logging
 import os
-import pkgutil
 import signal
 import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import FrozenInstanceError, is_dataclass
-from importlib import import_module
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 import pytest
 import structlog
 from hypothesis import HealthCheck, settings
-
-import ostiary_core
-
-
-def immutable_classes() -> Iterator[type[Any]]:
-    """Yield every class of the core that `immutable` made: no other dataclass asks for an unsafe hash."""
-    for module in pkgutil.walk_packages(ostiary_core.__path__, "ostiary_core."):
-        for kind in vars(import_module(module.name)).values():
-            is_own = isinstance(kind, type) and kind.__module__ == module.name and is_dataclass(kind)
-            if is_own and vars(kind)["__dataclass_params__"].unsafe_hash:
-                yield kind
-
-
-def freeze(kind: Any) -> None:
-    """Let each field of an object be set once, as its class does when it makes one, and none be deleted."""
-    kind.__setattr__, kind.__delattr__ = _set_once, _keep
-
-
-def _set_once(item: Any, name: str, value: object) -> None:
-    if hasattr(item, name):
-        raise FrozenInstanceError(f"cannot assign to field {name!r}")
-    object.__setattr__(item, name, value)
-
-
-def _keep(item: Any, name: str) -> None:
-    raise FrozenInstanceError(f"cannot delete field {name!r}")
-
 
 pytest.register_assert_rewrite("tests.support", "tests.core.door")
 
@@ -52,10 +22,6 @@ settings.register_profile(
     "ostiary", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("ostiary")
-
-for _kind in immutable_classes():
-    freeze(_kind)
-
 
 # A shell ignores interrupts for what it runs in the background, and the servers of tests would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -146,7 +146,9 @@ def test_any_event_over_a_state_that_history_led_to_is_decided(kind: type, data:
 
 @settings(max_examples=60)
 @for_all(
-    batch=st.lists(st.one_of([events(kind, POOL) for kind in EVENTS]), min_size=2, max_size=6),
+    batch=st.lists(
+        st.deferred(lambda: st.one_of([events(kind, POOL) for kind in EVENTS])), min_size=2, max_size=6
+    ),
     now=instants(NOW),
 )
 def test_a_turn_decides_as_one_by_one(batch: list[e.Event], now: Instant) -> None:

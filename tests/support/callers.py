@@ -304,6 +304,9 @@ _OF_EVERY_ADDRESS: Final = {405, 413}
 
 APP: Final = create_app(Settings.from_environment({"API_DOCS_ENABLED": "true"}))
 DOCUMENT: Final = api_document(APP, version("ostiary"), LANGUAGES)
+_COMPONENTS: Final = jsonschema_rs.Registry([("urn:document", {"components": DOCUMENT["components"]})])
+_REFERRING: Final = json.loads(json.dumps(DOCUMENT["paths"]).replace('"#/', '"urn:document#/'))
+"""What is described of each path, with schemas that stand alone beside the components."""
 
 
 def hold_to_document(response: httpx.Response) -> None:
@@ -356,10 +359,10 @@ def _validator(name: str, status: str | None) -> jsonschema_rs.Validator:
     """Return the validator of an answer with this status; without one, of the request."""
     [operation] = (
         operation
-        for methods in DOCUMENT["paths"].values()
+        for methods in _REFERRING.values()
         for operation in methods.values()
         if operation["operationId"] == name
     )
     said = operation["requestBody"] if status is None else operation["responses"][status]
     schema = said["content"]["application/json"]["schema"]
-    return jsonschema_rs.Draft202012Validator({"components": DOCUMENT["components"], "allOf": [schema]})
+    return jsonschema_rs.Draft202012Validator(schema, registry=_COMPONENTS)

@@ -127,6 +127,7 @@ def instants(around: Instant = START) -> st.SearchStrategy[Instant]:
     return st.one_of(near, far).map(Instant)
 
 
+@cache
 def _keys(pool: Pool) -> st.SearchStrategy[Key]:
     """Draw keys of records that may be there, in any table."""
     digests = _secrets(pool).map(lambda secret: secret.digest)
@@ -177,6 +178,7 @@ def _of(hint: Any, pool: Pool, name: str) -> st.SearchStrategy[Any]:
     return events(typing.cast(type, hint), pool)
 
 
+@cache
 def _values(pool: Pool) -> st.SearchStrategy[Any]:
     """Draw values that a field of the audit trail holds before and after."""
     texts = _draw_named(pool, "value")

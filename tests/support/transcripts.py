@@ -45,7 +45,6 @@ from base64 import b32decode
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
-from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
@@ -56,6 +55,7 @@ import httpx
 import trio
 
 from ostiary_core.model.one_time_password import one_time_password, step_at
+from ostiary_net.observability.metrics import RUNNING_VERSION
 from ostiary_net.observability.summaries import Milestone
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.runtime.system import SystemClock, SystemEntropy
@@ -297,7 +297,7 @@ class Player:
 
         varied = (
             *((r"(/static/[\w-]+)\.[0-9a-f]+\.", r"\1."), ('("version": )"[^"]*"', r"\1…")),
-            *((f"(?m)^{re.escape(version('ostiary'))}$", "…"), ("(name=kept value=)[^>]+", r"\1…")),
+            *((f"(?m)^{re.escape(RUNNING_VERSION)}$", "…"), ("(name=kept value=)[^>]+", r"\1…")),
             (r"(python-httpx.)[\d.]*\d", r"\1…"),
         )
         for pattern, plain in varied:

@@ -24,6 +24,8 @@ from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import LIMITS, Operation
 from ostiary_net.observability.log import LINES, REFUSAL_LIMIT
 
+RUNNING_VERSION: Final = version("ostiary")
+"""Release of this process; what is installed may be replaced while it runs."""
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 _TURN_SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -193,7 +195,7 @@ class Metrics:
         yield from _write_counter("process_cpu_seconds_total", "Time on the processor.", [({}, cpu_seconds)])
         started: list[Sample] = [({}, self._started_at)]
         yield from _write_family("process_start_time_seconds", "When the process began.", "gauge", started)
-        built: list[Sample] = [({"version": version("ostiary")}, 1)]
+        built: list[Sample] = [({"version": RUNNING_VERSION}, 1)]
         yield from _write_family("ostiary_build_info", "The release that runs.", "gauge", built)
 
 

@@ -12,7 +12,6 @@ import os
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from importlib.metadata import version
 from typing import Final
 
 import trio
@@ -29,7 +28,7 @@ from opentelemetry.util.types import AnyValue
 from ostiary_core.events import Event
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
-from ostiary_net.observability.metrics import describe_outcome, name_operation
+from ostiary_net.observability.metrics import RUNNING_VERSION, describe_outcome, name_operation
 
 _METHODS: Final = frozenset({"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"})
 _OTHER_METHOD: Final = "_OTHER"
@@ -62,7 +61,7 @@ def _describe_resource() -> Resource:
     """Describe the sender of the spans; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence."""
     defaults: dict[str, AnyValue] = {
         "service.name": "ostiary",
-        "service.version": version("ostiary"),
+        "service.version": RUNNING_VERSION,
         "process.pid": os.getpid(),
     }
     return Resource.create({**defaults, **OTELResourceDetector().detect().attributes})
@@ -82,7 +81,7 @@ class Spans:
     """Makes the spans of one process, in its event loop."""
 
     def __init__(self, provider: TracerProvider, ids: _Ids) -> None:
-        self._tracer = provider.get_tracer("ostiary", version("ostiary"))
+        self._tracer = provider.get_tracer("ostiary", RUNNING_VERSION)
         self._ids = ids
         self._propagator = TraceContextTextMapPropagator()
         self._running: dict[str, Span] = {}

@@ -1,6 +1,5 @@
 """Serve `/api/monitor/overview`: hourly counts of events, and the state of the server."""
 
-from importlib.metadata import version
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
@@ -12,6 +11,7 @@ from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.why import Why
 from ostiary_core.users.acknowledgement import LONGEST_WARNING
+from ostiary_net.observability.metrics import RUNNING_VERSION
 from ostiary_net.observability.summaries import HOUR_MS, Metric, Milestone
 from ostiary_web.api.body_texts import longest, read_texts
 from ostiary_web.application.answer_data import AnswerData, Count, Time, time_or_none
@@ -193,7 +193,7 @@ def _record(
         clients=[encode_client(client_id, counts) for client_id, counts in sorted(found.clients.items())],
         running={kind.value: number for kind, number in found.running.items()},
         state=ServerState(
-            version=version("ostiary"),
+            version=RUNNING_VERSION,
             schema=state.schema,
             known_schema=state.known_schema,
             last_sweep_at=time_or_none(state.milestones.get(Milestone.SWEPT)),

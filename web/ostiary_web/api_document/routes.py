@@ -6,7 +6,6 @@ run no script and no style but the files here.
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import version
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Final
@@ -15,6 +14,7 @@ import msgspec
 from quart import Quart, Response, current_app
 
 from ostiary_core.model.why import Why
+from ostiary_net.observability.metrics import RUNNING_VERSION
 from ostiary_web.api_document.document import api_document
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import OPEN_TO_ALL, GatedRoutes
@@ -63,7 +63,7 @@ async def show_document(context: RequestContext) -> Response:
 
 def build_document(app: Quart, settings: Settings) -> None:
     """Build the document once for all requests: it takes half a second, in which no other is answered."""
-    document = api_document(app, version("ostiary"), settings.languages, settings.public_path)
+    document = api_document(app, RUNNING_VERSION, settings.languages, settings.public_path)
     app.extensions[_DOCUMENT] = msgspec.json.encode(document)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Final
 
 from quart import Response, request
@@ -13,6 +12,7 @@ from ostiary_core.model.identifiers import CONSOLE_CLIENT
 from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import SessionKind
+from ostiary_net.observability.metrics import RUNNING_VERSION
 from ostiary_net.observability.summaries import HOUR_MS, RETRY_SECONDS, Metric, Milestone
 from ostiary_web.application.overview_counts import (
     LATE_SECONDS,
@@ -79,7 +79,7 @@ async def show_overview(page: PageContext) -> Response:
         clients=clients,
         may_read_trail=view.may_read_trail,
         late_seconds=LATE_SECONDS,
-        version=version("ostiary"),
+        version=RUNNING_VERSION,
         state=found.state,
         swept_at=found.state.milestones.get(Milestone.SWEPT),
         backed_up_at=found.state.milestones.get(Milestone.BACKED_UP),
