@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from shutil import chown
 from tempfile import TemporaryDirectory
-from typing import IO, Any
+from typing import IO, Any, Self
 from unittest.mock import patch
 
 import httpx
@@ -213,6 +214,14 @@ def _open_pipe() -> tuple[IO[str], int]:
     return open(reads, encoding="utf-8"), writes
 
 
+@cache
+def _migrated() -> bytes:
+    """Return a database with its first administrator."""
+    with TemporaryDirectory() as folder:
+        assert Machine(Path(folder)).run("migrate").exit_code == 0
+        return Path(folder, "ostiary.db").read_bytes()
+
+
 class Machine:
     """One database in a folder, and an environment that names it."""
 
@@ -231,6 +240,14 @@ class Machine:
             "TMPDIR": "",
             **environment,
         }
+
+    @classmethod
+    def migrated(cls, folder: Path, **environment: str) -> Self:
+        """Return a machine with a database and its first administrator, as `migrate` makes them."""
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "ostiary.db").touch(0o600)
+        (folder / "ostiary.db").write_bytes(_migrated())
+        return cls(folder, **environment)
 
     def run(
         self, *words: str, stdin: str | bytes | IO[bytes] | None = None, env: Mapping[str, str] | None = None

@@ -14,7 +14,6 @@ def bare_machine(tmp_path: Path) -> Machine:
 
 
 @pytest.fixture
-def machine(bare_machine: Machine) -> Machine:
+def machine(tmp_path: Path) -> Machine:
     """Return a machine with a database and its first administrator."""
-    assert bare_machine.run("migrate").exit_code == 0
-    return bare_machine
+    return Machine.migrated(tmp_path)

@@ -36,16 +36,10 @@ def optimised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sysconfig, "get_config_var", {"CONFIG_ARGS": "'--enable-optimizations'"}.get)
 
 
-def prepare(folder: Path) -> Machine:
-    machine = Machine(folder, **SOUND)
-    assert machine.run("migrate").exit_code == 0
-    return machine
-
-
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     """Return a sound installation."""
-    return prepare(tmp_path)
+    return Machine.migrated(tmp_path, **SOUND)
 
 
 def levels(machine: Machine, **environment: str) -> dict[str, str]:
@@ -125,7 +119,7 @@ def test_an_interpreter_built_without_its_optimisations_is_named(
     monkeypatch.setattr(sys, "base_prefix", prefix)
     monkeypatch.chdir(tmp_path)
     Path("conda-meta").mkdir()
-    assert levels(prepare(tmp_path)) == ({"Python": "warning"} if is_told else {})
+    assert levels(Machine.migrated(tmp_path, **SOUND)) == ({"Python": "warning"} if is_told else {})
 
 
 def test_a_database_that_others_can_read_is_at_fault(machine: Machine, tmp_path: Path) -> None:
@@ -135,7 +129,7 @@ def test_a_database_that_others_can_read_is_at_fault(machine: Machine, tmp_path:
 
 def test_a_log_that_a_long_reader_keeps_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "_LONG_LOG_BYTES", 200_000)
-    machine = prepare(tmp_path)
+    machine = Machine.migrated(tmp_path, **SOUND)
     reading = apsw.Connection(str(tmp_path / "ostiary.db"))
     reading.execute("BEGIN; SELECT 1 FROM users").fetchall()
     assert levels(machine) == {}
@@ -159,7 +153,7 @@ def test_a_place_that_cannot_be_written_is_at_fault(
     setting: str, name: str, fault: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with of_nobody() as folder:
-        machine = prepare(folder)
+        machine = Machine.migrated(folder, **SOUND)
         place = folder / name
         if fault == "unwritable":
             place.mkdir()
@@ -181,7 +175,7 @@ def test_a_place_that_cannot_be_written_is_at_fault(
 
 def test_a_folder_of_temporary_files_that_cannot_be_written_is_named() -> None:
     with of_nobody() as folder:
-        machine = prepare(folder)
+        machine = Machine.migrated(folder, **SOUND)
         for chosen, place in ({}, folder / "tmp"), ({"TMPDIR": str(folder / "other")}, folder / "other"):
             place.mkdir(mode=0o555)
             assert levels(machine, **chosen).get("TMPDIR") == "warning"
