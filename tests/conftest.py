@@ -37,6 +37,9 @@ LONGEST: Final = (
     *("web/operations/test_storage.py", "web/api_document/test_against_a_server.py"),
     *("fuzz/simulation/test_same_trace.py", "fuzz/test_mutants.py", "clients/test_python.py"),
     *("web/operations/test_backup.py", "net/postgres/test_rolling_restart.py", "test_docs.py"),
+    *("web/test_single_permissions.py", "web/browser/test_signing_in.py", "fuzz/test_sequences.py"),
+    *("web/test_every_route.py", "web/test_later_words.py", "core/test_rotation_machine.py"),
+    *("net/postgres/test_instances.py", "web/operations/test_health.py", "web/test_public_path.py"),
 )
 """Files that take longest: begun first, so that at the end no worker waits for another."""
 
@@ -68,10 +71,9 @@ RELEASE: Final = (
     *_tests("web/attacks/test_addresses.py", "another_spelling_of_an_address_is_not_there"),
     *_tests("web/attacks/test_password_floods.py", "a_flood_is_answered"),
     "web/test_later_words.py::test_every_route_answers_beside_words_of_a_later_release[postgresql]",
-    "web/test_malformed.py::test_more_than_its_path_takes_is_413[guard]",
-    "web/test_malformed.py::test_more_than_its_path_takes_is_413[lane]",
-    # Every address with every odd word, kind of body and coding; a store that fails at any statement.
-    *_tests("web/test_malformed.py", "an_odd", "a_body_"),
+    *_tests("web/test_transcripts.py", "what_is_shown_is_the_same_on_postgresql"),
+    # Every address with every odd word, field, kind of body and coding; a store that fails at any statement.
+    "web/test_malformed.py",
     *_tests("web/operations/test_failing_statements.py", "a_store_that_fails_at_any_one_statement"),
     "web/api_document/test_against_a_server.py",
     # Every page, width and language in a browser, and pairs of clicks; the way without a script stays.
@@ -101,6 +103,7 @@ RELEASE: Final = (
         f"net/postgres/test_{name}.py"
         for name in ["pooler", "processes", "rolling_restart", "stalled", "surroundings"]
     ),
+    *_tests("net/postgres/test_instances.py", "a_host_that_does_not_answer"),
     *_tests("net/sqlite/test_sharing.py", "two_processes_on_one_file"),
     *_tests("net/test_purging.py", "a_store_under_a_constant_load_stays_as_large"),
     "web/command_line/test_streams.py",
@@ -108,7 +111,7 @@ RELEASE: Final = (
     *_tests("web/command_line/test_follow.py", "a_late_entry", "it_goes_on"),
     *_tests("web/operations/test_backup.py", "a_backup_goes_to_standard_output_whole", "a_backup_under_load"),
     *("web/operations/test_deploy.py", "web/operations/test_unix_socket.py"),
-    *_tests("web/operations/test_health.py", "where_few_files_may_be_open"),
+    *_tests("web/operations/test_health.py", "only_locks_that_requests_meet", "where_few_files_may_be_open"),
     *_tests("web/operations/test_storage.py", "a_file_that_left", "a_server_that_waits", "what_root_does"),
     *_tests("web/operations/test_storage.py", "whose_a_file_is"),
     *_tests("web/operations/test_traces.py", "a_collector_that_is", "without_a_collector"),
@@ -131,6 +134,11 @@ def is_in_part(file: str) -> bool:
     """Whether a file is in the part, whatever files there are besides."""
     number, parts = map(int, PART.split("/"))
     return zlib.crc32(file.encode()) % parts == number - 1
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Return one process more than there are cores, as many tests wait: for a server, a disk or a virtual hour."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(tryfirst=True)
