@@ -58,7 +58,7 @@ run: $(SERVER_STAMP)  ## start the server (BIND=127.0.0.1:8000 and the other set
 demo: $(SERVER_STAMP)  ## the whole protocol in a browser: the server with sample data, and a third party
 	@PYTHONPATH=docs/examples $(BIN)/python -m demo
 
-test: $(STAMP)  ## what a change can break, a process for each core; every test with MARKERS=
+test: $(STAMP)  ## what a change can break, in as many processes as cores and one; every test with MARKERS=
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m "$(MARKERS)"
 
 # Quick, for before a commit: tests only of the folders touched since HEAD. .ci/run takes them all.

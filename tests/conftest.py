@@ -70,10 +70,10 @@ RELEASE: Final = (
     ),
     *_tests("web/attacks/test_addresses.py", "another_spelling_of_an_address_is_not_there"),
     *_tests("web/attacks/test_password_floods.py", "a_flood_is_answered"),
-    "web/test_later_words.py::test_every_route_answers_beside_words_of_a_later_release[postgresql]",
     *_tests("web/test_transcripts.py", "what_is_shown_is_the_same_on_postgresql"),
     # Every address with every odd word, field, kind of body and coding; a store that fails at any statement.
     "web/test_malformed.py",
+    *_tests("web/test_later_words.py", "every_route_answers_beside_words_of_a_later_release"),
     *_tests("web/operations/test_failing_statements.py", "a_store_that_fails_at_any_one_statement"),
     "web/api_document/test_against_a_server.py",
     # Every page, width and language in a browser, and pairs of clicks; the way without a script stays.
@@ -87,14 +87,17 @@ RELEASE: Final = (
     *("clients/test_node.py", "web/operations/test_proxies.py"),
     *(
         f"clients/test_python.py::test_{test}[{door}"
-        for test in ("authlib_goes_the_whole_way", "no_secret_is_in_the_log_or_on_the_disk")
         for door in ("hypercorn", "postgresql")
+        for test in (
+            *("authlib_goes_the_whole_way", "authlibs_flask_integration"),
+            "no_secret_is_in_the_log_or_on_the_disk",
+        )
     ),
     # Processes, signals, disks, streams and clusters as only an operating system has them.
     *_tests(
         "net/front_door/test_processes.py",
         *("a_signal_ends_a_server_with_0[supervise]", "a_signal_that_the_server", "a_supervisor_whose"),
-        *("a_worker_that_dies_or_stands_still_is_replaced_and_the_others_go_on[stopped", "a_worker_counts"),
+        *("a_worker_that_dies_or_stands_still_is_replaced", "a_worker_counts"),
         *("a_server_that_does_not", "no_room_for_a_worker"),
         *("plain_hypercorn", "systemd_is_given", "time_in_which", "workers_do_not"),
     ),
@@ -103,15 +106,16 @@ RELEASE: Final = (
         f"net/postgres/test_{name}.py"
         for name in ["pooler", "processes", "rolling_restart", "stalled", "surroundings"]
     ),
-    *_tests("net/postgres/test_instances.py", "a_host_that_does_not_answer"),
+    *_tests("net/postgres/test_instances.py", "a_deadlock_is_a_lost_race", "a_host_that_does_not_answer"),
     *_tests("net/sqlite/test_sharing.py", "two_processes_on_one_file"),
     *_tests("net/test_purging.py", "a_store_under_a_constant_load_stays_as_large"),
     "web/command_line/test_streams.py",
     *_tests("web/command_line/test_beside_a_server.py", "workers_import"),
     *_tests("web/command_line/test_follow.py", "a_late_entry", "it_goes_on"),
     *_tests("web/operations/test_backup.py", "a_backup_goes_to_standard_output_whole", "a_backup_under_load"),
+    *_tests("web/operations/test_backup.py", "what_was_alive_in_a_dump_of_postgresql"),
     *("web/operations/test_deploy.py", "web/operations/test_unix_socket.py"),
-    *_tests("web/operations/test_health.py", "only_locks_that_requests_meet", "where_few_files_may_be_open"),
+    *_tests("web/operations/test_health.py", "a_role_that_cannot_keep", "only_locks", "where_few_files"),
     *_tests("web/operations/test_storage.py", "a_file_that_left", "a_server_that_waits", "what_root_does"),
     *_tests("web/operations/test_storage.py", "whose_a_file_is"),
     *_tests("web/operations/test_traces.py", "a_collector_that_is", "without_a_collector"),
@@ -136,8 +140,9 @@ def is_in_part(file: str) -> bool:
     return zlib.crc32(file.encode()) % parts == number - 1
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Return one process more than there are cores, as many tests wait: for a server, a disk or a virtual hour."""
+    """Return one process more than there are cores, as many tests wait for a server or a disk."""
     return (os.cpu_count() or 1) + 1
 
 

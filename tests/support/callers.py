@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
 import httpx
 import jsonschema_rs
+from quart import Quart
 
 from ostiary_web.api_document.document import api_document
 from ostiary_web.app.factory import create_app
@@ -302,11 +303,18 @@ def _is_json(response: httpx.Response) -> None:
 _OF_EVERY_ADDRESS: Final = {405, 413}
 """Statuses for a wrong method or a body that is too large, which every address may answer."""
 
-APP: Final = create_app(Settings.from_environment({"API_DOCS_ENABLED": "true"}))
+
+@cache
+def app_of(**environment: str) -> Quart:
+    """Make the application as these settings have it, to be looked at."""
+    return create_app(Settings.from_environment(environment))
+
+
+APP: Final = app_of(API_DOCS_ENABLED="true")
 DOCUMENT: Final = api_document(APP, version("ostiary"), LANGUAGES)
 _COMPONENTS: Final = jsonschema_rs.Registry([("urn:document", {"components": DOCUMENT["components"]})])
 _REFERRING: Final = json.loads(json.dumps(DOCUMENT["paths"]).replace('"#/', '"urn:document#/'))
-"""What is described of each path, with schemas that stand alone beside the components."""
+"""Description of each path, whose schemas stand alone beside the components."""
 
 
 def hold_to_document(response: httpx.Response) -> None:
@@ -346,6 +354,7 @@ def _paths() -> list[tuple[re.Pattern[str], dict[str, Any]]]:
     return [(re.compile(re.sub(r"\{\w+\}", "[^/]+", path)), methods) for path, methods in paths]
 
 
+@cache
 def _operation(method: str, path: str) -> dict[str, Any] | None:
     for pattern, methods in _paths():
         if pattern.fullmatch(path):

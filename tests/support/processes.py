@@ -215,7 +215,7 @@ def _open_pipe() -> tuple[IO[str], int]:
 
 
 @cache
-def _migrated() -> bytes:
+def _new_database() -> bytes:
     """Return a database with its first administrator."""
     with TemporaryDirectory() as folder:
         assert Machine(Path(folder)).run("migrate").exit_code == 0
@@ -242,11 +242,11 @@ class Machine:
         }
 
     @classmethod
-    def migrated(cls, folder: Path, **environment: str) -> Self:
+    def with_database(cls, folder: Path, **environment: str) -> Self:
         """Return a machine with a database and its first administrator, as `migrate` makes them."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "ostiary.db").touch(0o600)
-        (folder / "ostiary.db").write_bytes(_migrated())
+        (folder / "ostiary.db").write_bytes(_new_database())
         return cls(folder, **environment)
 
     def run(

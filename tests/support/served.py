@@ -31,7 +31,7 @@ from ostiary_net.turns.service import Service
 from ostiary_net.upkeep.flushing import flush_refusals, flush_uses
 from ostiary_net.upkeep.summarising import Summarising
 from ostiary_web.app.asgi_app import make_door_limits
-from ostiary_web.app.factory import Application, create_app
+from ostiary_web.app.factory import Application
 from ostiary_web.server.app_services import AppServices
 from ostiary_web.server.database import SQLiteFile
 from ostiary_web.server.settings import Settings
@@ -46,6 +46,7 @@ from tests.support.callers import (
     Api,
     Browser,
     Registered,
+    app_of,
     authorization,
     exchange_of,
     in_query,
@@ -276,7 +277,7 @@ def rules(**environment: str) -> tuple[tuple[str, str], ...]:
     """List every method and path, with variable parts of a path in angle brackets."""
     return tuple(
         (method, str(rule.rule))
-        for rule in create_app(Settings.from_environment(environment)).url_map.iter_rules()
+        for rule in app_of(**environment).url_map.iter_rules()
         for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"})
     )
 

@@ -26,7 +26,6 @@ from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.turns.service import Service
-from ostiary_web.app.factory import create_app
 from ostiary_web.http import gate
 from ostiary_web.http.gate import (
     BEFORE_PASSWORD_CHANGE,
@@ -41,10 +40,9 @@ from ostiary_web.http.gate import (
     is_limited,
 )
 from ostiary_web.pages.routes import PageRoutes
-from ostiary_web.server.settings import Settings
 from tests.rows import row
 from tests.support import asks, story
-from tests.support.callers import Api, Browser, expect_refusal, forms_in
+from tests.support.callers import APP, Api, Browser, expect_refusal, forms_in
 from tests.support.files import sheet_of
 from tests.support.people import holder_of
 from tests.support.served import Served, in_memory, serving
@@ -75,11 +73,10 @@ class Route:
 @cache
 def routes() -> tuple[Route, ...]:
     """Return every route of the application."""
-    app = create_app(Settings.from_environment({"API_DOCS_ENABLED": "true"}))
     found = []
-    for rule in app.url_map.iter_rules():
-        of_rule = gate_of(app.view_functions[rule.endpoint])
-        is_page = isinstance(app.blueprints.get(rule.endpoint.partition(".")[0]), PageRoutes)
+    for rule in APP.url_map.iter_rules():
+        of_rule = gate_of(APP.view_functions[rule.endpoint])
+        is_page = isinstance(APP.blueprints.get(rule.endpoint.partition(".")[0]), PageRoutes)
         path = re.sub(r"<[^:<>]+:([^<>]+)>", r"<\1>", str(rule.rule))
         for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
             assert of_rule is not None

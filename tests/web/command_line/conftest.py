@@ -16,4 +16,4 @@ def bare_machine(tmp_path: Path) -> Machine:
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     """Return a machine with a database and its first administrator."""
-    return Machine.migrated(tmp_path)
+    return Machine.with_database(tmp_path)

@@ -40,7 +40,7 @@ UNLIMITED = {"RATE_LIMIT_SCALE": "1000", "GUESS_LIMIT_SCALE": "1000"}
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     """Return a machine with a database."""
-    return Machine.migrated(tmp_path / "here", **UNLIMITED)
+    return Machine.with_database(tmp_path / "here", **UNLIMITED)
 
 
 def test_a_backup_is_flushed_first(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ def optimised(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     """Return a sound installation."""
-    return Machine.migrated(tmp_path, **SOUND)
+    return Machine.with_database(tmp_path, **SOUND)
 
 
 def levels(machine: Machine, **environment: str) -> dict[str, str]:
@@ -119,7 +119,7 @@ def test_an_interpreter_built_without_its_optimisations_is_named(
     monkeypatch.setattr(sys, "base_prefix", prefix)
     monkeypatch.chdir(tmp_path)
     Path("conda-meta").mkdir()
-    assert levels(Machine.migrated(tmp_path, **SOUND)) == ({"Python": "warning"} if is_told else {})
+    assert levels(Machine.with_database(tmp_path, **SOUND)) == ({"Python": "warning"} if is_told else {})
 
 
 def test_a_database_that_others_can_read_is_at_fault(machine: Machine, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_database_that_others_can_read_is_at_fault(machine: Machine, tmp_path:
 
 def test_a_log_that_a_long_reader_keeps_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "_LONG_LOG_BYTES", 200_000)
-    machine = Machine.migrated(tmp_path, **SOUND)
+    machine = Machine.with_database(tmp_path, **SOUND)
     reading = apsw.Connection(str(tmp_path / "ostiary.db"))
     reading.execute("BEGIN; SELECT 1 FROM users").fetchall()
     assert levels(machine) == {}
@@ -153,7 +153,7 @@ def test_a_place_that_cannot_be_written_is_at_fault(
     setting: str, name: str, fault: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with of_nobody() as folder:
-        machine = Machine.migrated(folder, **SOUND)
+        machine = Machine.with_database(folder, **SOUND)
         place = folder / name
         if fault == "unwritable":
             place.mkdir()
@@ -175,7 +175,7 @@ def test_a_place_that_cannot_be_written_is_at_fault(
 
 def test_a_folder_of_temporary_files_that_cannot_be_written_is_named() -> None:
     with of_nobody() as folder:
-        machine = Machine.migrated(folder, **SOUND)
+        machine = Machine.with_database(folder, **SOUND)
         for chosen, place in ({}, folder / "tmp"), ({"TMPDIR": str(folder / "other")}, folder / "other"):
             place.mkdir(mode=0o555)
             assert levels(machine, **chosen).get("TMPDIR") == "warning"
