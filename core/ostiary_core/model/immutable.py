@@ -1,7 +1,7 @@
 """The class decorator of records, events and decisions: immutable values that are fast to make.
 
 A frozen dataclass sets each field through `object.__setattr__`, most of its cost. Here type checkers refuse
-to set a field, the tests make it fail, and in service the fields are plain slots (decision 0028).
+to set a field, the tests of the core make it fail, and in service the fields are plain slots (decision 0028).
 """
 
 from collections.abc import Callable
