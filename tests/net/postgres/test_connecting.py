@@ -93,6 +93,17 @@ def test_a_primary_that_another_has_replaced_is_left() -> None:
     )
 
 
+@pytest.mark.parametrize("prepares, threshold", [(None, None), (False, None), (True, 5)])
+def test_behind_a_pooler_nothing_is_prepared_unless_it_is_said(
+    prepares: bool | None, threshold: int | None
+) -> None:
+    other_process = SimpleNamespace(fetchall=lambda: [[2]])
+    made: Any = SimpleNamespace(info=SimpleNamespace(backend_pid=1), prepare_threshold=5)
+    made.execute = lambda statement, *, prepare: other_process
+    connection._apply_session_settings(made, prepares)
+    assert (made.is_pooled, made.prepare_threshold) == (True, threshold)
+
+
 def test_a_connection_that_was_made_before_another_primary_took_over_is_lent_no_more(address: str) -> None:
     with PostgreSQLStore(address, most_connections=2) as store:
         newest = store._connections._search.timelines._newest
