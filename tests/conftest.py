@@ -76,23 +76,11 @@ RELEASE: Final = (
     *_tests("web/test_later_words.py", "every_route_answers_beside_words_of_a_later_release"),
     *_tests("web/operations/test_failing_statements.py", "a_store_that_fails_at_any_one_statement"),
     "web/api_document/test_against_a_server.py",
-    # Every page, width and language in a browser, and pairs of clicks; the way without a script stays.
-    *(
-        f"web/browser/test_{name}.py"
-        for name in ["administration", "coming_back", "double_clicks", "every_page", "lists", "own_account"]
-    ),
-    *_tests("web/browser/test_signing_in.py", "a_callback", "a_page_that", "the_back", "two_"),
-    "web/browser/test_api_document.py",
+    *_tests("web/test_single_permissions.py", "one_permission_opens_all_of_its_routes"),
+    # Every page, width and language in a browser, with and without scripts, and pairs of clicks.
+    "web/browser/",
     # Other people's clients and proxies.
-    *("clients/test_node.py", "web/operations/test_proxies.py"),
-    *(
-        f"clients/test_python.py::test_{test}[{door}"
-        for door in ("hypercorn", "postgresql")
-        for test in (
-            *("authlib_goes_the_whole_way", "authlibs_flask_integration"),
-            "no_secret_is_in_the_log_or_on_the_disk",
-        )
-    ),
+    *("clients/", "web/operations/test_proxies.py"),
     # Processes, signals, disks, streams and clusters as only an operating system has them.
     *_tests(
         "net/front_door/test_processes.py",
